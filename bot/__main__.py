@@ -1,4 +1,4 @@
-"""Lets `python -m bot` do what `citebot` does, and import nothing from the folder that it is started in."""
+"""Lets `python -m bot` act like `citebot`, and import nothing from the current folder."""
 
 import sys
 

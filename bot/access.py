@@ -1,4 +1,4 @@
-"""Access rules of citebot.toml: the people who may ask about a repository in a channel, and each channel's manners."""
+"""Access rules of citebot.toml: who may ask about a repository in a channel, and each channel's reply mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Names = tuple[Annotated[str, Field(min_length=1)], ...]
 
 
 class AccessRule(BaseModel):
-    """People who may ask about repositories in channels. Names of repositories may hold `*`; `role:` names a group."""
+    """People who may ask about repositories in channels. Repository names may contain `*`; `role:` names a group."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -62,7 +62,7 @@ class AccessPolicy(BaseModel):
     rules: tuple[AccessRule, ...] = ()
 
     def check_place(self, message: IncomingMessage) -> None:
-        """Raise `NotAllowed` if nothing may be answered at all, whatever it is about."""
+        """Raise `NotAllowed` if citebot may answer nothing there."""
         if not message.author:
             raise NotAllowed("I can't tell who is asking, so I can't answer.")
         if message.external and not _is_on_list(
@@ -83,15 +83,15 @@ class AccessPolicy(BaseModel):
             )
 
     def list_visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
-        """Return the repositories that the author may ask about in this place; none where nothing may be answered."""
+        """Return the repositories that the author may ask about there; none if citebot may answer nothing."""
         return tuple(name for name in repositories if self.is_open(message) and self._is_allowed(message, name))
 
     def is_open(self, message: IncomingMessage) -> bool:
-        """Whether anything at all may be answered to the author in this place."""
+        """Whether the author may get any answer in this place."""
         return _passes(self.check_place, message)
 
     def check_reindex(self, message: IncomingMessage, repository: str) -> None:
-        """Raise `NotAllowed` unless the author may have a repository indexed."""
+        """Raise `NotAllowed` unless the author may reindex."""
         self.check_repository(message, repository)
         if not _is_on_list(self.reindex, *_name_author(message)):
             raise NotAllowed(
@@ -99,15 +99,15 @@ class AccessPolicy(BaseModel):
             )
 
     def may_reindex(self, message: IncomingMessage, repository: str) -> bool:
-        """Whether the author may have a repository indexed."""
+        """Whether the author may reindex."""
         return _passes(self.check_reindex, message, repository)
 
     def is_admin(self, message: IncomingMessage) -> bool:
-        """Whether the author may see what everybody has asked."""
+        """Whether the author may see everybody's questions."""
         return _is_on_list(self.admins, *_name_author(message))
 
     def check_questions(self, account: str) -> None:
-        """Raise `NotAllowed` unless an account of this machine may read what was asked."""
+        """Raise `NotAllowed` unless an account of this machine may read questions."""
         if not _is_on_list(self.questions, "terminal", (account,)):
             raise NotAllowed(
                 f'You aren\'t allowed to read the questions. Add "terminal:{account}" to `questions` in the table '
@@ -115,7 +115,7 @@ class AccessPolicy(BaseModel):
             )
 
     def may_run(self, message: IncomingMessage, repository: str) -> bool:
-        """Whether the author may have a goal run begin in a repository."""
+        """Whether the author may start goal runs in a repository."""
         return _passes(self.check_run, message, repository)
 
     def may_see(self, message: IncomingMessage, repositories: Iterable[str]) -> bool:
@@ -123,7 +123,7 @@ class AccessPolicy(BaseModel):
         return all(_passes(self.check_repository, message, name) for name in repositories)
 
     def check_run(self, message: IncomingMessage, repository: str) -> None:
-        """Raise `NotAllowed` unless the author may have a goal run begin in a repository."""
+        """Raise `NotAllowed` unless the author may start goal runs in a repository."""
         self.check_repository(message, repository)
         if not _is_on_list(self.run, *_name_author(message)):
             raise NotAllowed(
@@ -156,19 +156,19 @@ def find_manners(channels: Mapping[str, Manners], place: Place) -> Manners:
 
 
 def list_channel_names(message: IncomingMessage) -> tuple[str, ...]:
-    """The names by which rules may mean the place of a message."""
+    """Return the names by which rules may refer to the place of a message."""
     place: Place = message.place
     return (place.channel, DIRECT) if message.private else (place.channel,)
 
 
 def is_listed(channels: Sequence[str], message: IncomingMessage) -> bool:
-    """Whether a list of channels, named as rules do it, has the one that a message was written in."""
+    """Whether a list of channels, in the form of the rules, contains the channel of a message."""
     names = (message.place.channel, DIRECT) if message.kind == "direct" else (message.place.channel,)
     return _is_on_list(channels, message.place.platform, names)
 
 
 def _name_author(message: IncomingMessage) -> tuple[str, tuple[str, ...]]:
-    """The platform that knows the author of a message, and the names by which rules may mean them there."""
+    """Return the author's platform, and the names by which rules may refer to the author there."""
     platform, person = message.identity
     return platform, (person, *(f"role:{role}" for role in message.roles))
 

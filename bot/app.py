@@ -1,4 +1,4 @@
-"""The composition root: the one place where the concrete parts are joined, opened in order and closed in reverse."""
+"""The composition root: the only place that creates the parts, opens them in order and closes them in reverse."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _keep_silent(_: str) -> None:
 class App:
     """The open parts while one person asks. Questions open the assistant; lookups do without it.
 
-    There is one for a conversation, and a lighter one for a single question.
+    A conversation has one, and a single question a lighter one.
     """
 
     settings: Settings
@@ -103,7 +103,7 @@ class App:
 
 
 def load_answering() -> None:
-    """Import what answers; opening an assistant does it as well, when somebody waits."""
+    """Import the modules for answering; opening an assistant does it as well, while somebody waits."""
     from agent import Agent, build_graph, open_conversations, open_models  # noqa: F401
 
     build_graph().compile()
@@ -234,7 +234,7 @@ async def _serve_published(
     display: ProgressDisplay,
     jobs: RefreshJobs,
 ) -> AsyncGenerator[TeamRepositories]:
-    """Open the repositories as they are published: neither they nor their clones need to be here."""
+    """Open the published repositories: neither they nor their clones need to be here."""
     from bot.repositories.library import RepositoryLibrary
     from indexer import ReadingParts, Watcher
 
@@ -285,7 +285,7 @@ def _make_stock(
 
 
 def open_code_push(path: Path, older: str, newer: str) -> Push | None:
-    """Open what differs between two commits of the repository at a path; None if one of them is not here."""
+    """Open the difference between two commits of the repository at a path; None if one of them is missing."""
     from indexer import open_push
 
     return open_push(path, older, newer)
@@ -308,14 +308,14 @@ async def _read_status(settings: Settings, table: RepositoryTable) -> Repository
 
 
 class NamedLibrary:
-    """A library of repositories by their names; one alone is meant by any name."""
+    """A library of repositories by name; a single one answers to any name."""
 
     def __init__(self, indexes: Mapping[str, RepositoryIndex], refs: Mapping[str, RefSource] | None = None) -> None:
         self._indexes = indexes
         self._refs = refs or {}
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository, at the commit that its name says, if any; None: the first."""
+        """Pin a repository, at the commit in its name, if any; None: the first."""
         first, *others = self._indexes
         name, commit = split_pinned_name(repository or first)
         name = name if others else first
@@ -327,7 +327,9 @@ class NamedLibrary:
 def open_joint_assistant(
     settings: Settings, indexes: Mapping[str, RepositoryIndex], refs: Mapping[str, RefSource] | None = None
 ) -> AbstractAsyncContextManager[Answerer]:
-    """Open what answers single questions about several repositories together, and about one of them at any commit."""
+    """Open the assistant for single questions about several repositories together, or about one of them at
+    any commit.
+    """
     opening = partial(_open_agent, can_ask=False) if settings.has_model else _open_single_agent
     return opening(settings, NamedLibrary(indexes, refs))
 
@@ -361,7 +363,7 @@ def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
 
 
 def name_remote(settings: Settings, table: RepositoryTable) -> str:
-    """Return what a repository with a url is called."""
+    """Return the name of a repository with a url."""
     return _make_remote(settings, table).name
 
 
@@ -390,7 +392,7 @@ def _make_remote(settings: Settings, table: RepositoryTable) -> RemoteRepository
 
 
 def locate_repositories(settings: Settings) -> Sequence[Path]:
-    """Return where the repositories of the settings are on this machine; a clone that was never fetched is left out."""
+    """Return the local paths of the configured repositories, without clones that were never fetched."""
     from indexer import REPOSITORIES_FOLDER
 
     clones = [
@@ -414,7 +416,7 @@ async def _open_index(
     clone: RemoteClone | None = None,
     pool: ParserPool | None = None,
 ) -> CodeIndex:
-    """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
+    """Open the index of a repository; a remote one is indexed in its clone, at the HEAD of the branch."""
     # `--help` and a wrong option must not wait for numpy.
     from indexer import CodeIndex, IndexLimits
 
@@ -450,7 +452,7 @@ async def _open_index(
 def _name_indexes(
     indexes: Sequence[CodeIndex], segments: SharedSegments | None = None
 ) -> Mapping[str, RepositoryIndex]:
-    """Name the indexes, each of which is published after a refresh where there are segments."""
+    """Name the indexes; with segments, each is published after a refresh."""
     from indexer import PublishedIndex
 
     named: dict[str, RepositoryIndex] = {}
@@ -503,7 +505,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
 
 
 def _trace_runs(settings: Settings, events: AsyncEventBus) -> AbstractAsyncContextManager[None]:
-    """Send traces of the runs that publish to a bus, where the settings name a collector."""
+    """Send traces of a bus's runs, if the settings name a collector."""
     from bot.tracing import export_traces
 
     def compute_dollars(call: Mapping[str, Any]) -> float | None:
@@ -593,7 +595,7 @@ async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncG
 
 @asynccontextmanager
 async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | None]:
-    """Open the operator's classifier, which keeps loading in the background; None if there is none."""
+    """Open the operator's classifier, which keeps loading in the background; None without one."""
     if settings.guard.classifier is None:
         yield None
         return
@@ -617,7 +619,7 @@ def load_classifier(guard: GuardTable) -> OnnxModel:
 
 
 async def examine_sandboxes(settings: Settings) -> Sequence[SandboxTrial]:
-    """Try the sandboxes of this machine, the best one first, until one holds; raises `SandboxUnavailable`."""
+    """Try the sandboxes of this machine, best first, until one works; raises `SandboxUnavailable`."""
     from agent import try_sandboxes
     from indexer import start_confined_async
 
@@ -625,7 +627,7 @@ async def examine_sandboxes(settings: Settings) -> Sequence[SandboxTrial]:
 
 
 def make_redactor(settings: Settings) -> Callable[[str], str]:
-    """Return what takes secrets out of text: the configured ones as they are, all others by their forms."""
+    """Return a redactor that masks the configured secrets and every known secret format."""
     configured = sorted(
         (value for value in settings.list_secret_values() if len(value) >= _MIN_CHARACTERS), key=len, reverse=True
     )
@@ -641,7 +643,9 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
 
 
 def name_versions(settings: Settings) -> Mapping[str, str]:
-    """Name all beside the commit and the models that an answer depends on: the same give the same answer."""
+    """Name everything else that an answer depends on, besides commit and models: the same name gives the same
+    answer.
+    """
     from indexer import name_formats
 
     masks = sum(len(value) >= _MIN_CHARACTERS for value in settings.list_secret_values())
@@ -662,7 +666,7 @@ async def find_writer(settings: Settings) -> str:
 
 
 async def list_local_models(settings: Settings) -> Sequence[str]:
-    """List the models on this machine that could write the answers; none where a model, or none at all, is chosen."""
+    """List local models that could write answers; none if a model, or no model at all, is chosen."""
     from agent import list_ollama_models
 
     return await list_ollama_models(settings.ollama_host) if settings.model is None and not settings.has_model else []

@@ -35,10 +35,10 @@ class SystemClock:
 
 
 def read_uptime() -> tuple[str, float] | None:
-    """Return the system's name for the time since the machine came up, and how many seconds that has lasted.
+    """Return the name of the system's uptime clock, and its seconds.
 
-    The seconds pass evenly and are the same for all processes, whatever is done to the clock. None if the system
-    tells nothing of the kind.
+    The seconds pass evenly and are the same for all processes, whatever happens to the wall clock.
+    None if the system has no such clock.
     """
     if sys.platform != "linux":
         return None

@@ -39,7 +39,7 @@ class BotError(Exception):
 
 
 class SettingsError(BotError):
-    """The environment or citebot.toml holds values that cannot be used."""
+    """The environment or citebot.toml has invalid values."""
 
 
 class AnswerFailed(BotError):
@@ -47,35 +47,35 @@ class AnswerFailed(BotError):
 
 
 class GoalRunUnavailable(BotError):
-    """There is no such goal run of the terminal to continue with, or another process has it."""
+    """The terminal has no such goal run to continue, or another process has it."""
 
 
 class NothingToDraw(BotError):
-    """There is no picture of what somebody wants drawn."""
+    """There is nothing to draw for a request."""
 
 
 class RefreshStopped(BotError):
-    """A refresh was stopped; what was indexed before is still served."""
+    """A refresh was stopped; the previous index is still served."""
 
 
 class BadQuestion(BotError):
-    """A question cannot be answered, whatever the code says: it is empty, or too long."""
+    """A question cannot be answered because it is empty or too long."""
 
 
 class NotAllowed(BotError):
-    """Somebody may not do what they asked for."""
+    """A person may not do this."""
 
 
 class OutsidersPresent(NotAllowed):
-    """People outside the organization would read the answer; they are told so in private, once a day."""
+    """People outside the organization would read the answer; the author is told privately, once a day."""
 
 
 class UnknownRepository(NotAllowed):
-    """There is no repository of that name, or the person may not ask about it: which of the two is not said."""
+    """The repository does not exist, or the person may not ask about it; the error does not reveal which."""
 
 
 class UnknownGoalRun(NotAllowed):
-    """There is no goal run of that name, or the person may not see it: which of the two is not said."""
+    """The goal run does not exist, or the person may not see it; the error does not reveal which."""
 
 
 class NotProposed(NotAllowed):
@@ -83,7 +83,7 @@ class NotProposed(NotAllowed):
 
 
 class LimitReached(NotAllowed):
-    """Somebody has asked too much for now, and may again after `retry_after` seconds."""
+    """A person has reached a limit, and may ask again after `retry_after` seconds."""
 
     def __init__(self, message: str, *, retry_after: float) -> None:
         super().__init__(message)
@@ -95,11 +95,11 @@ class SilentlyThrottled(LimitReached):
 
 
 class InboxError(BotError):
-    """The database of messages cannot be read or written; what was not stored must not be acknowledged."""
+    """The database of messages cannot be used; unstored messages must not be acknowledged."""
 
 
 class MessageLost(InboxError):
-    """Another process has the message now, or it was edited: nothing more may be said by this one."""
+    """Another process has the message now, or it was edited: this process must not reply."""
 
 
 class FolderError(BotError):
@@ -107,19 +107,19 @@ class FolderError(BotError):
 
 
 class BackupError(BotError):
-    """The data folder cannot be saved or restored; it is as it was."""
+    """The data folder cannot be saved or restored; it is unchanged."""
 
 
 class MigrationError(BotError):
-    """The data folder cannot be moved to Postgres, or back; what is there is as it was."""
+    """The data folder cannot be moved to Postgres, or back; the source is unchanged."""
 
 
 class ChatError(BotError):
-    """A platform did not do what it was asked to."""
+    """A platform did not carry out a request."""
 
 
 class RateLimited(ChatError):
-    """Too many calls; the next one may be made after `retry_after` seconds."""
+    """There were too many calls; the next one may follow after `retry_after` seconds."""
 
     def __init__(self, retry_after: float) -> None:
         super().__init__(f"The platform asks to wait {retry_after:g} seconds.")
@@ -127,7 +127,7 @@ class RateLimited(ChatError):
 
 
 class PlatformUnreachable(ChatError):
-    """The platform did not answer; what was asked of it may have happened all the same."""
+    """The platform did not answer; the request may have succeeded all the same."""
 
 
 class PostRefused(ChatError):
@@ -139,7 +139,7 @@ class EditRefused(ChatError):
 
 
 class MessageTooLong(ChatError):
-    """The message holds more text than the platform takes."""
+    """The message is longer than the platform allows."""
 
 
 class FileUnreadable(ChatError):
@@ -151,7 +151,7 @@ class StreamRefused(ChatError):
 
 
 class StreamGone(ChatError):
-    """The stream has ended; what was sent last did not arrive."""
+    """The stream has ended; the last text sent did not arrive."""
 
 
 class StreamStopped(StreamGone):
@@ -159,7 +159,7 @@ class StreamStopped(StreamGone):
 
 
 def describe_unexpected(error: Exception) -> str:
-    """Say that something went wrong that no part of citebot knows about."""
+    """Describe an unexpected error."""
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
         f"An internal error occurred ({reason}). Try again; if it persists, `citebot index --full` "

@@ -27,8 +27,8 @@ ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person se
 class Place:
     """The place of a message. `thread` is the thread of replies, empty if there is none.
 
-    `line` is a platform's path to the one person who may see a reply; it names no conversation. It allows writing to
-    that person, so it is kept only until the reply is settled, and never logged.
+    `line` is a platform's path to the one person who may see a reply; it names no conversation. It
+    allows writing to that person, so it is kept only until the reply is settled, and never logged.
     """
 
     platform: str
@@ -38,15 +38,15 @@ class Place:
     line: str = field(default="", repr=False)
 
     def key(self) -> str:
-        """Name the conversation that is held here, `platform:workspace:channel:thread`."""
+        """Name the conversation of this place, `platform:workspace:channel:thread`."""
         return ":".join(quote(part, safe="") for part in (self.platform, self.workspace, self.channel, self.thread))
 
     def make_private(self, person: str) -> Place:
-        """Return where one person sees what everybody would see here."""
+        """Return the private counterpart of a public place for one person."""
         return self if self.line else replace(self, thread=f"{ONE_PERSON}{person}")
 
     def make_public(self) -> Place:
-        """Return where everybody sees what one person saw here."""
+        """Return the public counterpart of a private place."""
         return replace(self, thread="" if self.thread.startswith(ONE_PERSON) else self.thread, line="")
 
 
@@ -62,7 +62,7 @@ class MessageKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttachedFile:
-    """A file that came with a message, as its platform has it; `url` is empty if it may not be fetched."""
+    """An attached file in the platform's form; `url` is empty if it may not be fetched."""
 
     name: str
     media_type: str
@@ -88,7 +88,7 @@ class GoalOrder:
 
     @property
     def is_proposed(self) -> bool:
-        """Whether people were shown the run; before that, somebody only wants it."""
+        """Whether people were shown the run; before that, it is only requested."""
         return self.commit != ""
 
 
@@ -134,7 +134,7 @@ class IncomingMessage:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """The platform that knows the author, and their id there: a surface has people of many, as `slack:U123`."""
+        """The author's platform, and their id there: a surface has people from many, as `slack:U123`."""
         if self.place.platform != SURFACE:
             return self.place.platform, self.author
         platform, _, person = self.author.partition(":")
@@ -148,7 +148,7 @@ class IncomingMessage:
 
 
 def fit_message(message: IncomingMessage) -> IncomingMessage:
-    """Return a message whose text may be read, or that has none because it is too long; "anew:" is no text of it."""
+    """Return a message with its text, or without it if that is too long; "anew:" does not count as text."""
     text = fit_text(message.text)
     if text is None:
         return replace(message, text="", oversize=len(message.text))
@@ -161,7 +161,7 @@ def fit_message(message: IncomingMessage) -> IncomingMessage:
 class MessageHandle:
     """A message that citebot has sent; enough for any process to change it.
 
-    `thread` may end, after a blank, in the `line` by which one person is reached.
+    `thread` may end, after a blank, in the `line` to one person.
     """
 
     platform: str
@@ -176,7 +176,7 @@ class MessageHandle:
         return self.thread.partition(" ")[2]
 
     def drop_line(self) -> MessageHandle:
-        """Return the message without how the person who sees it is reached: it can be told, and not changed."""
+        """Return the message without its path to the person: it can be named, but not changed."""
         return replace(self, thread=self.thread.partition(" ")[0])
 
 
@@ -211,7 +211,7 @@ class Attachment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlaceLink:
-    """Lines of a file by name, with no backtick in it, and where they can be seen; empty if that is nowhere."""
+    """Named lines of a file, without a backtick, and their address; empty if there is none."""
 
     name: str
     url: str = ""
@@ -235,7 +235,7 @@ class MessageContent:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThreadMessage:
-    """One message of a thread that citebot was called into; `own` says that citebot wrote it."""
+    """One message of a thread with a mention; `own` says that citebot wrote it."""
 
     id: str
     author: str
@@ -245,10 +245,10 @@ class ThreadMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ButtonPress:
-    """Somebody pressed a button, or reacted in a way that means the same.
+    """A pressed button, or a reaction with the same meaning.
 
-    `line` is how that person is reached from now on, where they alone see the reply. People react to messages for many
-    reasons, so a reaction that has no meaning there `is_reaction` and is passed over.
+    `line` reaches the person from now on, if only they see the reply. People react for many
+    reasons, so a meaningless reaction `is_reaction` and is ignored.
     """
 
     handle: MessageHandle

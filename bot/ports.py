@@ -27,13 +27,13 @@ class RepositoryIndex(Protocol):
         """Return whether HEAD is the commit that is indexed."""
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Index HEAD. `progress` is called from another thread; what it raises stops the refresh."""
+        """Index HEAD. `progress` is called from another thread; an exception from it stops the refresh."""
 
     async def pin(self) -> CodeSearch:
-        """Hold the newest indexed commit; `NotIndexed` before there is one."""
+        """Pin the newest indexed commit; `NotIndexed` before there is one."""
 
     async def status(self) -> IndexStatus:
-        """Describe what is indexed."""
+        """Describe the index."""
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """Return the commits since one, and which of the paths they changed."""
@@ -54,28 +54,28 @@ class RefSource(Protocol):
         """The address of the repository's page at its host; empty if that is not known."""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
-        """Find what a name means; None if the repository has nothing of that name and kind."""
+        """Find the meaning of a name; None if the repository has nothing of that name and kind."""
 
     async def suggest(self, written: str) -> Sequence[str]:
-        """Name what is called most like something that there is not."""
+        """Suggest the names most similar to a missing one."""
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> CodeSearch:
-        """Hold the code at a ref, which is indexed first where it was not; `progress` is called from another thread.
+        """Pin the code at a ref, indexing it first if necessary; `progress` is called from another thread.
 
-        `UnknownRevision` where the ref is gone meanwhile.
+        `UnknownRevision` if the ref disappeared meanwhile.
         """
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
         """Read the lines of a file at a commit; None if the commit is not here, or has no such file."""
 
     async def list_kept(self) -> Sequence[NamedRef]:
-        """List the branches beside the followed one whose newest commits are always indexed."""
+        """List the other branches whose newest commits are always indexed."""
 
     async def refresh_kept(self) -> Sequence[NamedRef]:
         """Index the newest commits of these branches, and return them; raises the first `IndexerError` at the end."""
 
     async def sweep(self) -> None:
-        """Delete what was used least."""
+        """Delete the least recently used."""
 
 
 class Repositories(Protocol):
@@ -85,7 +85,7 @@ class Repositories(Protocol):
         """Name them all."""
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed of a repository."""
+        """Describe the index of a repository."""
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
         """Return the commits of a repository since one, and which of the paths they changed."""
@@ -96,13 +96,14 @@ class Repositories(Protocol):
         """Index the newest commit of a repository; `progress` is called in the event loop."""
 
     async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` if that is nothing."""
+        """Pin the existing index of a repository, and start nothing; `NotIndexed` if there is none."""
 
 
 class AnswerJobs(Protocol):
-    """Answers that were asked for, each a job of whichever process works on them; methods raise `InboxError`.
+    """Requested answers, each a job for any worker; methods raise `InboxError`.
 
-    A job may be carried out twice, and one of a message that is over means nothing: who works on it asks the inbox.
+    A job may be carried out twice, and one of a finished message means nothing: workers ask the
+    inbox.
     """
 
     async def ask_for_answer(self, entry_id: int, conversation: str, *, is_command: bool = False) -> None:
@@ -114,9 +115,9 @@ class AnswerJobs(Protocol):
     def work_on_answers(
         self, answer: Callable[[int], Awaitable[None]], *, at_once: int | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Call `answer` with one entry after the other while the context is open, `at_once` of them at most.
+        """Call `answer` with entries while the context is open, `at_once` of them at a time.
 
-        At the end, what is in progress is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, those in progress are cancelled, and wait for the next worker like the rest.
         """
 
 
@@ -137,7 +138,7 @@ class RefreshJobs(Protocol):
         """
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits or is in progress; None if there is none."""
+        """Return the course of the waiting or running refresh; None if there is none."""
 
     def work_on_refreshes(
         self, refresh: RefreshWork, *, at_once: int | None = None
@@ -161,34 +162,35 @@ class Answerer(Protocol):
         permit: RunPermit | None = None,
         attachments: Attachments = ...,
     ) -> AsyncIterator[AgentEvent]:
-        """Stream what happens on the way to an answer from all of the repositories; the last event carries it.
+        """Stream the events on the way to an answer from all of the repositories; the last one carries it.
 
-        Raises `CheckpointOvertaken` if another process continues the conversation, or the permit says no.
+        Raises `CheckpointOvertaken` if another process continues the conversation, or the permit
+        says no.
         """
 
     def resume(
         self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
     ) -> AsyncIterator[AgentEvent]:
-        """Continue a run that was interrupted; `UnknownRun` if there is none, and the question may be asked."""
+        """Continue an interrupted run; `UnknownRun` if there is none, and the question may be asked."""
 
     async def stop(self, run_id: str) -> bool:
         """End a run within two seconds; False if it is not in progress."""
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
-        """Forget the conversation of the thread; with a run, only where that is its newest."""
+        """Forget the conversation of the thread; with a run, only if that is its newest."""
 
     async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
-        """Remember as a turn of the conversation what a goal run has said there; the same run once."""
+        """Record the result of a goal run as a turn of the conversation; recording a run again changes nothing."""
 
 
 class GoalRuns(Protocol):
-    """Works towards goals in repositories, each run in a thread of its own."""
+    """Works towards goals in repositories, each run in a separate thread."""
 
     async def propose(self, request: GoalRequest) -> GoalProposal:
         """Describe a possible run; nothing runs. Raises `AgentError` if it cannot succeed."""
 
     def start(self, proposal: GoalProposal, *, thread: str, run_id: str | None = None) -> AsyncIterator[AgentEvent]:
-        """Begin what was proposed and approved; before the last event, the answer, `goal_end` has the verdict."""
+        """Start an approved proposal; before the last event, the answer, `goal_end` has the verdict."""
 
     def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
         """Continue a run that was interrupted or waits for a person; `UnknownRun` if there is none."""
@@ -208,16 +210,16 @@ class ChatPlatform(Protocol):
         """The capabilities of the platform."""
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Send a message. `nonce` (at most 25 characters) goes with it, so that `find` can tell that it was sent."""
+        """Send a message. `nonce` (at most 25 characters) lets `find` recognize it."""
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Change all of a message; a stream that was left open in it is closed first."""
+        """Replace all of a message; first close a stream left open in it."""
 
     async def withdraw(self, handle: MessageHandle) -> None:
-        """Delete a message; one that is gone already is no error. `EditRefused` if that is not allowed."""
+        """Delete a message; a missing one is no error. `EditRefused` if that is not allowed."""
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
-        """Find the message that was sent with a nonce; asked after a crash, or where a call got no answer."""
+        """Find the message sent with a nonce, after a crash or an unanswered call."""
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a message that text can be added to; `StreamRefused` if it does not exist."""
@@ -240,7 +242,7 @@ class LiveStream(Protocol):
         """The message."""
 
     async def append(self, text: str, content: MessageContent) -> None:
-        """Add text, which may be empty; of the content only the status and the places found are shown."""
+        """Add text, which may be empty; of the content, only the status and the places found are shown."""
 
     async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text and end the stream; of the content only footer and buttons are shown."""

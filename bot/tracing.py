@@ -65,7 +65,7 @@ async def export_traces(
 
 
 def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerProvider, SpanExporter] | None:
-    """Open what sends spans; None, with a warning, where that cannot be. The address may be meant for others."""
+    """Open the span exporter; None, with a warning, if that fails. The address may be meant for others."""
     if not endpoint.startswith(("http://", "https://")):
         log.warning("OTEL_EXPORTER_OTLP_ENDPOINT does not begin with http:// or https://, so no traces are sent.")
         return None
@@ -118,7 +118,7 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
 
 
 class RunTraces:
-    """Makes spans of events: a trace of each run, in which nothing of another one is."""
+    """Makes spans of events: a separate trace of each run."""
 
     def __init__(self, tracer: Tracer, price: Price, mask: Mask | None = None) -> None:
         self._tracer, self._price, self._mask = tracer, price, mask
@@ -283,7 +283,7 @@ class _RunTrace:
         self._add_content(self._root, "gen_ai.output.messages", _write_message("assistant", answer.text))
 
     def _end(self, payload: Mapping[str, Any], at: float) -> None:
-        """End the run, and what it was interrupted in."""
+        """End the run, and its unfinished spans."""
         self._root.set_attributes(
             {
                 "gen_ai.conversation.id": payload["thread"],
@@ -298,7 +298,7 @@ class _RunTrace:
                 span.end(_to_nanoseconds(at))
 
     def _add_content(self, span: Span, name: str, content: object) -> None:
-        """Add text of people, models and files, where that is wanted: masked, and objects as JSON."""
+        """Add text of people, models and files, if enabled: masked, and objects as JSON."""
         if self._mask is None:
             return
         content = content() if callable(content) else content

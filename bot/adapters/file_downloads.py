@@ -33,9 +33,10 @@ async def download_file(
     headers: Mapping[str, str] | None = None,
     proxy: str | None = None,
 ) -> bytes:
-    """Fetch a file of at most so many bytes; the headers go to the platform's own origins alone.
+    """Download a file up to a size; the headers go only to the platform's own origins.
 
-    Raises `FileUnreadable` if the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
+    Raises `FileUnreadable` if the file is elsewhere, too large, or refused, and
+    `PlatformUnreachable`.
     """
     if get_origin(file.url) not in origins:
         raise FileUnreadable("citebot is not allowed to download from that location.")
@@ -61,11 +62,11 @@ async def download_file(
 
 
 class Redirected(aiohttp.ClientError):
-    """A platform's API answered with a redirect, which it never does on its own."""
+    """A platform's API answered with a redirect, which real ones never do."""
 
 
 def refuse_redirects() -> aiohttp.TraceConfig:
-    """Return a trace configuration with which a redirect ends a call with `Redirected`."""
+    """Return a trace configuration that ends a redirected call with `Redirected`."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_refuse)
     return trace

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Clock) -> bool:
-    """Bring an event to the conversations, trying again where that fails for now; False if it was lost."""
+    """Deliver an event to the conversations, with retries after temporary failures; False if it was lost."""
     for pause in (*PAUSES, 0.0):
         try:
             await deliver()
@@ -35,7 +35,7 @@ async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Cl
 
 
 class EventsInFlight:
-    """The events that are being handled: none of them may outlive the conversations."""
+    """The events being handled, none of which may outlive the conversations."""
 
     def __init__(self) -> None:
         self._tasks: dict[object, asyncio.Task[Any]] = {}
@@ -44,7 +44,7 @@ class EventsInFlight:
 
     @contextmanager
     def track(self) -> Iterator[None]:
-        """Count what is done inside as an event; this may be nested."""
+        """Count the enclosed work as an event; may be nested."""
         key = object()
         self._tasks[key] = cast("asyncio.Task[Any]", asyncio.current_task())
         self._idle.clear()
@@ -56,7 +56,7 @@ class EventsInFlight:
                 self._idle.set()
 
     async def drain(self, seconds: float) -> Collection[asyncio.Task[Any]]:
-        """Wait until no event is left, but not for longer; return the tasks that are still handling one."""
+        """Wait until no event is left, up to a limit; return the tasks that are still handling one."""
         try:
             async with asyncio.timeout(seconds):
                 await self._idle.wait()

@@ -37,7 +37,7 @@ async def ask(
 
 
 def make_single_questions(apps: Sequence[App], terminal: Terminal) -> TerminalQuestions:
-    """Return what answers questions about all of the repositories, each for itself."""
+    """Return the function that answers separate questions about all of the repositories."""
     first, *others = apps
     return TerminalQuestions(
         terminal=terminal, indexes=[app.index for app in apps], refs={} if others else first.refs, remembers=False,

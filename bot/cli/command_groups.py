@@ -1,4 +1,4 @@
-"""Groups the commands of `citebot --help` by what they are for, and gives each an example."""
+"""Groups the commands of `citebot --help` by purpose, and gives each an example."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class GroupedCommands(click.Group):
         return _add_example(make_lookup_commands()[cmd_name], cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List those of the table and those of lookups."""
+        """List the commands of the table and the lookups."""
         return [*super().list_commands(ctx), *LOOKUP_TITLES]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's

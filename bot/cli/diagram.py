@@ -1,4 +1,4 @@
-"""Draws graphs: that of the agent as a PNG, as Mermaid or as text, and in a file who calls what in the code."""
+"""Draws graphs: the agent's as PNG, Mermaid or text, and calls of code in a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def draw_calls(code: CodeSearch, name: str, direction: Direction, picture:
 async def list_modules(
     code: CodeSearch, folder: str, picture: Path | None, terminal: Terminal, *, as_json: bool
 ) -> CommandOutcome:
-    """List who imports whom among the parts of a folder, and draw it in a file where one is named."""
+    """List the imports between the parts of a folder, and draw them in a file if one is named."""
     try:
         flow = await map_modules(code, folder)
     except NothingToDraw as error:
@@ -87,7 +87,7 @@ def format_mermaid() -> str:
 
 
 def format_boxes() -> str:
-    """Write every node as a box, in the order of the flow, above the arrows that leave it; fits 80 columns."""
+    """Write every node as a box, in the order of the flow, above its outgoing arrows; fits 80 columns."""
     graph = read_graph()
     lines: list[str] = []
     for name in graph.nodes:

@@ -80,7 +80,7 @@ class EvalCase(BaseModel):
 
 
 class QuestionFile(BaseModel):
-    """A file of questions, each of which is in it once."""
+    """A file of questions, each only once."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -189,7 +189,7 @@ async def run_evaluation(
 
 
 async def _ask(asked: EvalCase, apps: Mapping[str | None, App], terminal: Terminal, access: AccessPolicy) -> EvalResult:
-    """Ask a question; an error is what is wrong with its answer."""
+    """Ask a question; an error counts as a wrong answer."""
     chosen = [apps[name] for name in (asked.repositories or (None,))]
     names = [(await app.index.status()).repository for app in chosen]
     refused = tuple(_find_wrong_access(asked, names, access))
@@ -223,7 +223,7 @@ def _find_missing(asked: EvalCase, answer: Answer, *, is_cited: bool) -> Iterato
 
 
 def _find_wrong_access(asked: EvalCase, names: Sequence[str], access: AccessPolicy) -> Iterator[str]:
-    """Find people whose access to the repositories differs from the expected one."""
+    """Find people whose access to the repositories is not as expected."""
     for person in (*asked.seen_by, *asked.hidden_from):
         platform, _, own = person.partition(":")
         writer = Principal(name=person, platform=platform, person=own)
@@ -259,7 +259,7 @@ def _keep_run(kept: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _compare(result: EvalResult, before: Mapping[str, Any] | None) -> str:
-    """Return `worse`, `better` or `new`; nothing if all is as it was."""
+    """Return `worse`, `better` or `new`; empty if nothing changed."""
     if before is None:
         return "new"
     now = [(bool(getattr(result, name)), bool(before.get(name))) for name in _MEASURES]

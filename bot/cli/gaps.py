@@ -41,7 +41,7 @@ async def report_gaps(
     days: int,
     as_json: bool,
 ) -> CommandOutcome:
-    """Report what could not be answered in the last days, by repository, the newest first."""
+    """Report unanswered questions of the last days, by repository, newest first."""
     turns: Sequence[KeptTurn] = ()
     disliked: set[str] = set()
     async with open_questions(settings, clock) as records:
@@ -74,7 +74,7 @@ def _find_reason(turn: KeptTurn, *, is_disliked: bool) -> str:
 async def _add_owners(
     gaps: Sequence[Gap], opening: Sequence[Callable[[], AbstractAsyncContextManager[App]]]
 ) -> list[str]:
-    """Look up the owners of the nearest files of questions about one repository; return what could not be read."""
+    """Look up the owners of the nearest files of questions about one repository; return the problems."""
     notes: list[str] = []
     for open_app in opening:
         try:

@@ -1,4 +1,4 @@
-"""A goal run from the command line: proposed, approved, shown while it runs, and handed over as a patch."""
+"""A goal run at the command line: proposed, approved, shown while it runs, and printed as a patch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LONGEST_REASON = 300
 
 
 class GoalProgress:
-    """Writes the lines of one run; a command is written in full, as it is about to run."""
+    """Writes the lines of one run, with each command in full before it runs."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
 
     def take(self, event: AgentEvent) -> None:
-        """Write the line of an event, if it is worth one."""
+        """Write the line of a notable event."""
         if line := describe_goal_event(event):
             self._write(line)
 
@@ -69,7 +69,7 @@ NOTHING_SAVED = "Nothing of the goal run {name} was saved before it was interrup
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalOptions:
-    """The approval of a run and the form of its outcome; `read` asks a person, None if nobody is there."""
+    """The approval of a run and the form of its result; `read` asks a person, None without one."""
 
     is_approved: bool
     as_json: bool
@@ -87,7 +87,7 @@ class Ended:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _FollowedRun:
-    """A run that the person at the terminal follows, by the name that they know it by."""
+    """A run followed at the terminal, with its displayed name."""
 
     name: str
     goals: GoalRuns
@@ -97,11 +97,11 @@ class _FollowedRun:
 
     @property
     def thread(self) -> str:
-        """The thread, and with it the run, that the agent knows it by."""
+        """The agent's thread of the run."""
         return f"console:local:goal:{self.name}"
 
     async def finish(self, events: AsyncIterator[AgentEvent]) -> Ended:
-        """Finish a run and delete it; an interrupted one is kept, and the person learns how to continue."""
+        """Finish a run and delete it; keep an interrupted one, and tell the person how to continue."""
         try:
             ended = await self._follow(events)
         except asyncio.CancelledError:
@@ -114,7 +114,7 @@ class _FollowedRun:
         return ended
 
     async def _follow(self, events: AsyncIterator[AgentEvent]) -> Ended:
-        """Show it to its end; where it waits for a person, ask the one at the terminal and continue."""
+        """Show the run to its end; when it waits for a person, ask at the terminal."""
         ended = await _show(events, self.terminal)
         while ended.answer.route == "paused":
             reply = "approve" if await _ask(self.options, f"{ended.answer.text} ") else "abort"
@@ -127,7 +127,7 @@ class _FollowedRun:
 
 
 async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
-    """Propose a run, and when it is approved take it to its end; a success where its goal is reached."""
+    """Propose a run, and take it to its end if it is approved; succeeds if its goal is reached."""
     return await _tell_refusals(app, options, request.goal, _propose_and_run(app, terminal, request, options))
 
 
@@ -139,7 +139,7 @@ async def resume_goal(app: App, terminal: Terminal, name: str | None, options: G
 async def _tell_refusals(
     app: App, options: GoalOptions, goal: str | None, work: Awaitable[CommandOutcome]
 ) -> CommandOutcome:
-    """Have a run worked on; where it is refused, or fails, that is JSON where JSON is wanted."""
+    """Report a refused or failed run, as JSON if requested."""
     try:
         return await work
     except (AgentError, BotError, IndexerError) as error:
@@ -189,7 +189,7 @@ async def _take_up(app: App, terminal: Terminal, name: str | None, options: Goal
 
 
 async def _tell_uncommitted(app: App, terminal: Terminal, request: GoalRequest) -> None:
-    """Say which of the files that are named have changes that are not committed, and so play no part."""
+    """Say which named files have uncommitted changes, which the run ignores."""
     named = [str(one) for key in ("select", "paths", "argv") for one in request.arguments.get(key, ())]
     paths = [one.partition("::")[0].removeprefix("./") for one in named if not one.startswith(("/", "-"))]
     paths = [path for path in paths if path and ".." not in path.split("/")]
@@ -199,7 +199,7 @@ async def _tell_uncommitted(app: App, terminal: Terminal, request: GoalRequest) 
 
 
 async def _ask(options: GoalOptions, question: str) -> bool:
-    """Ask the person at the terminal; nobody there is no approval."""
+    """Ask the person at the terminal; without one, there is no approval."""
     if options.read is None:
         return False
     return parse_decision(await asyncio.to_thread(options.read, question)) == "approve"
@@ -221,7 +221,7 @@ async def _show(events: AsyncIterator[AgentEvent], terminal: Terminal) -> Ended:
 
 
 async def _hand_over(ended: Ended, options: GoalOptions, redact: Callable[[str], str]) -> CommandOutcome:
-    """Print the patch or write it to its file; the verdict is printed beside it, as JSON where that is wanted."""
+    """Print the patch or write it to its file; then print the verdict, as JSON if requested."""
     verdict = ended.verdict
     if verdict is None:
         raise AssertionError("a run that has ended has a verdict")
@@ -244,7 +244,7 @@ async def _hand_over(ended: Ended, options: GoalOptions, redact: Callable[[str],
 
 
 def _write_patch(path: Path, patch: bytes) -> None:
-    """Write a patch so that only its owner may read it: it may hold secrets of the repository."""
+    """Write a patch that only its owner may read, because it may hold secrets of the repository."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(patch)

@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class OutcomeOptions(TypedDict):
-    """The destination of a run's outcome, and its repository."""
+    """The destination of a run's result, and its repository."""
 
     patch: Path | None
     as_json: bool
@@ -37,7 +37,7 @@ class RunOptions(OutcomeOptions):
 
 
 class GoalGroup(click.Group):
-    """The kinds of goal; an unknown one is told which there are."""
+    """The kinds of goal; lists them for an unknown one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -70,7 +70,7 @@ def add_outcome_options(command: Command) -> Command:
 
 
 def add_run_options(command: Command) -> Command:
-    """Let a command take how a run is made and approved."""
+    """Add the options of starting and approving a run to a command."""
     most = click.option(
         "--max-iterations",
         type=click.IntRange(1, 100),

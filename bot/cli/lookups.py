@@ -1,4 +1,4 @@
-"""Makes a command of every lookup: its arguments, options and help follow from what the lookup takes."""
+"""Makes a command of every lookup, with arguments, options and help from its declaration."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The command line: the commands of `citebot`, their exit codes, and the display of errors.
 
-Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported before
-a command is known to be right, so that help, and mistakes in its options, are answered at once.
+Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click
+is imported before a command is known to be valid, so that help and usage errors appear at once.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ def ask(
 def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front", "answer", "index"]) -> None:
     """Answer a team in Slack and Discord (Ctrl-C or SIGTERM to stop).
 
-    The repositories are those of citebot.toml, or the one that --repo names; without either, the current one. Without
-    the tokens of a platform it only watches them, takes push webhooks and shows metrics.
+    It serves the repositories of citebot.toml, or that of --repo; without either, the current one.
+    Without platform tokens, it only watches them, receives push webhooks and shows metrics.
     """
     invocation.serve(repo, role)
 
@@ -359,7 +359,7 @@ def _make_name_command(what: Literal["symbols", "callers", "callees"], purpose: 
 def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bool) -> int:
     """Show what is indexed, at which commit, and the disk space used.
 
-    Shows all repositories of citebot.toml, or the one that --repo names.
+    It shows all repositories of citebot.toml, or that of --repo.
     """
 
     async def work() -> CommandOutcome:
@@ -496,7 +496,7 @@ def map_folder(
 
 
 def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
-    """Do what the arguments say and return the exit code."""
+    """Run the command of the arguments and return the exit code."""
     # A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
@@ -535,8 +535,8 @@ def _describe_error(error: Exception) -> str:
 def main() -> None:
     """Run as a program.
 
-    Garbage is not collected before a command has run for as long as loading takes: to look for some while there is none
-    takes a tenth of a start. Nor at the end.
+    Garbage is not collected during loading, because looking for it, while there is none, takes a
+    tenth of a start. Nor at the end.
     """
     restrict_umask()
     gc.disable()

@@ -40,7 +40,7 @@ class Listing:
     def report_records(
         self, code: CodeSearch, key: str, records: Iterable[dict[str, Any]], no: Denial | None
     ) -> CommandOutcome:
-        """List what was found as JSON, below a key; of a "no" how much it rests on."""
+        """List results as JSON below a key; for a "no", add the coverage."""
         rows: dict[str, Any] = {key: [*records]}
         if no is not None:
             from agent import describe_coverage
@@ -49,19 +49,19 @@ class Listing:
         return CommandOutcome(output=output.to_json(rows), note=no.text if no is not None else "", ok=no is None)
 
     def report_lines(self, lines: Sequence[CodeLine], no: Denial | None) -> CommandOutcome:
-        """List what was found for people; a call that may mean several definitions is there once for each."""
+        """List results for people; a call with several possible definitions appears once for each."""
         text = self.terminal.format_code_lines([*dict.fromkeys(lines)])
         return CommandOutcome(output=text, note=no.text if no is not None else "", ok=no is None)
 
 
 async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeSearch:
-    """Bring the index to HEAD and hold it there."""
+    """Bring the index to HEAD and pin it."""
     await refresh_if_stale(index, display)
     return await index.pin()
 
 
 async def pin_named(app: App, display: ProgressDisplay, at: str) -> CodeSearch:
-    """Hold the repository at a branch, tag, commit or pull request; at its newest commit where none is named."""
+    """Pin the repository at a branch, tag, commit or pull request; by default at its newest commit."""
     newest = await pin_current(app.index, display)
     if not at:
         return newest
@@ -152,7 +152,7 @@ async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> Com
 async def list_calls(
     code: CodeSearch, name: str, listing: Listing, which: Literal["callers", "callees"]
 ) -> CommandOutcome:
-    """List the calls of a function or class, or those that it makes."""
+    """List the callers of a function or class, or its callees."""
     is_called = which == "callers"
     calls, no = await (code.callers(name) if is_called else code.callees(name)), None
     if not calls:
@@ -175,7 +175,7 @@ def _describe_snapshot(code: CodeSearch) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchQuery:
-    """One query and the name its hits are to carry."""
+    """One query and the name for its hits."""
 
     id: str | int
     query: str
@@ -209,7 +209,7 @@ async def run_batch(
     write: Callable[[str], None],
     complain: Callable[[str], None],
 ) -> CommandOutcome:
-    """Answer every line that can be read, in order; the outcome is a failure if there was another."""
+    """Answer every readable line, in order; fails if there was another."""
     bad = 0
     for number, raw in enumerate(lines, start=1):
         try:

@@ -34,7 +34,7 @@ OpenApps = Sequence[Callable[[], AbstractAsyncContextManager[App]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replay:
-    """An answer as it was recorded and as it was derived again; `has_other_prompts` if a model would read others."""
+    """An answer as recorded and as derived again; `has_other_prompts` if the prompts differ."""
 
     recorded: AnswerRecord
     derived: AnswerRecord
@@ -79,7 +79,7 @@ async def list_answers(settings: Settings, clock: Clock, *, as_json: bool) -> Co
 async def replay_answer(
     settings: Settings, clock: Clock, opening: OpenApps, run_id: str, *, as_json: bool
 ) -> CommandOutcome:
-    """Derive the answer of a run again; a success where the answer and its evidence are the same."""
+    """Derive the answer of a run again; succeeds if the answer and its evidence are the same."""
     async with open_answers(settings, clock) as answers:
         kept = await answers.find(run_id) if answers is not None else None
     if kept is None:
@@ -124,7 +124,7 @@ async def _derive(settings: Settings, record: AnswerRecord, opening: OpenApps) -
 
 
 def _make_models(record: AnswerRecord) -> RecordedModels | None:
-    """Return models that reply what they replied; None if rules alone have answered."""
+    """Return models that repeat the recorded replies; None if only rules answered."""
     from agent import RecordedModels
 
     if record.mode == "rules" and not record.replies:
@@ -135,7 +135,7 @@ def _make_models(record: AnswerRecord) -> RecordedModels | None:
 async def _open_repositories(
     record: AnswerRecord, opening: OpenApps, stack: AsyncExitStack
 ) -> tuple[Mapping[str, RepositoryIndex], Mapping[str, RefSource]]:
-    """Open the repositories of an answer in their order; `BotError` if one is not set up any more."""
+    """Open the repositories of an answer in their order; `BotError` if one is no longer configured."""
     indexes: dict[str, RepositoryIndex] = {}
     refs: dict[str, RefSource] = {}
     for open_app in opening:

@@ -41,9 +41,10 @@ DAY = 86_400.0
 async def sweep_data_folder(
     settings: Settings, chosen: Settings, display: ProgressDisplay, clock: Clock, *, unused: bool, as_json: bool
 ) -> CommandOutcome:
-    """Delete expired and unused data, and with `unused` the indexes of no repository.
+    """Delete expired and unused data, and with `unused` the indexes without a repository.
 
-    `chosen` has the repositories whose indexes are swept; only all `settings` tell which are unused.
+    `chosen` are the repositories whose indexes are swept; only all `settings` tell which are
+    unused.
     """
     if unused and not settings.repositories:
         raise SettingsError(NO_TABLES)
@@ -95,7 +96,7 @@ def _report_sweep(
 
 
 async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) -> CommandOutcome:
-    """Report what is indexed, and the disk space that the data folder takes."""
+    """Report the indexed repositories, and the disk space of the data folder."""
     use, note = await _measure(settings)
     if as_json:
         record = {**output.status_to_record(found), "data": disk_usage.usage_to_record(use)}
@@ -190,7 +191,7 @@ def open_questions(settings: Settings, clock: Clock) -> AbstractAsyncContextMana
 
 
 def check_reader(settings: Settings) -> None:
-    """Raise `NotAllowed` unless this account may read what was asked."""
+    """Raise `NotAllowed` unless this account may read questions."""
     settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
 
 
@@ -244,7 +245,7 @@ def _write_questions(folder: Path, found: Sequence[AskedQuestion]) -> Sequence[s
 
 
 def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
-    """Describe a rating, for JSON; of a turn that was forgotten nothing but the rating is left."""
+    """Describe a rating as JSON; of a forgotten turn, only the rating is left."""
     turn = feedback.record
     return {
         "rating": feedback.opinion,
@@ -261,7 +262,7 @@ def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
 
 
 def format_feedback(feedback: FeedbackEntry) -> str:
-    """Write a rating on one line: when, which, of what, and how the answer was found."""
+    """Write a rating on one line: time, rating, subject, and how the answer was found."""
     when = f"{datetime.fromtimestamp(feedback.at).astimezone():%Y-%m-%d %H:%M}"
     turn = feedback.record
     if turn is None:

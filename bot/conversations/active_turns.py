@@ -1,4 +1,4 @@
-"""The turns that this process is at: it claims messages, answers them, and takes up what other processes left."""
+"""The turns of this process: claims messages, answers them, and resumes those of other processes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Suspects:
         self._quarantine_ends = 0.0
 
     def note(self, waiting: Iterable[InboxEntry]) -> None:
-        """Note the suspects among the waiting messages; those of other processes are not ours."""
+        """Note the suspects among the waiting messages of this process."""
         deaths = {entry.id: entry.deaths for entry in waiting if is_suspect(entry)}
         found = set(deaths)
         if deaths.items() - self._known and not self._suspects:  # not again for one whose place takes no placeholder
@@ -68,7 +68,7 @@ class Suspects:
             self._suspects.add(entry.id)
 
     def conclude(self, entry_id: int) -> bool:
-        """Note that a turn thinks no longer; return whether others may have waited for that."""
+        """Note the end of a turn's thinking; return whether others may have waited for it."""
         may_be_waited_for = bool(self._suspects) and entry_id in self._thinking
         self._suspects.discard(entry_id)
         self._thinking.discard(entry_id)
@@ -124,7 +124,8 @@ class ActiveTurns:
     async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
         """Answer on a platform: continue unfinished turns there; at the end, finish those in progress.
 
-        If the context ends with an error of the platform, turns in progress are handed over at once.
+        If the context ends with an error of the platform, turns in progress are handed over
+        immediately.
         """
         self.transports[name] = ReplyTransport.of(
             platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
@@ -152,7 +153,7 @@ class ActiveTurns:
 
     @property
     def load(self) -> AnswerLoad:
-        """Count the questions that this process is answering, and those that wait."""
+        """Count the questions that this process is answering, and the waiting ones."""
         under_way = self._deps.queue.places_in_use
         questions = sum(turn.is_question for turn in self._turns.values())
         return AnswerLoad(under_way=under_way, waiting=max(0, questions - under_way))
@@ -174,9 +175,9 @@ class ActiveTurns:
 
     @asynccontextmanager
     async def work_on_jobs(self) -> AsyncIterator[None]:
-        """Answer what was asked for as jobs while the context is open, where this process takes part in that.
+        """Answer jobs while the context is open, if this process takes part.
 
-        At its end no other turn is begun, and those in progress continue.
+        At its end no new turn begins, and those in progress continue.
         """
         if self._jobs is None or not self._places:
             yield
@@ -185,7 +186,7 @@ class ActiveTurns:
             yield
 
     async def answer(self, entry_id: int) -> None:
-        """Answer a message to its end, as a job asks; not where it is over, or another process is at it."""
+        """Answer a message completely for a job, unless it is over, or another process has it."""
         for _ in range(CLAIM_TRIES):
             entry = await self._deps.inbox.get(entry_id)
             if entry is None or entry.state not in OPEN or not self._has_place(entry):
@@ -196,15 +197,15 @@ class ActiveTurns:
             await self._deps.clock.sleep(CLAIM_PAUSE)
 
     def _has_place(self, entry: InboxEntry) -> bool:
-        """Whether a message may be begun here; a goal run that would only wait leaves its slot to answers.
+        """Whether a message may begin here; a goal run that would only wait leaves its slot to answers.
 
-        Once there is a place for it, the sweep of a process that has one finds it. A process alone has no slots.
+        A process with a free slot finds it in a sweep. A process alone has no slots.
         """
         is_waiting = entry.message.goal_decision is not None and entry.id not in self._orders
         return self._jobs is None or not is_waiting or len(self._orders) < AT_ONCE
 
     async def wait_for(self, entry_id: int) -> bool:
-        """Wait until the turn of a message has ended; False if there is none here."""
+        """Wait for the end of a message's turn; False if there is none here."""
         if entry_id in self._starting:
             await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
@@ -221,14 +222,14 @@ class ActiveTurns:
             await self._interrupt(turn, "superseded")
 
     async def stop(self, is_meant: Callable[[InboxEntry], bool]) -> bool:
-        """End the answers that are meant; False if there are none here. What waits for other processes ends here."""
+        """End the given answers; False if there are none here. Messages waiting for other processes end here."""
         here = [turn for turn in self._turns.values() if turn.is_question and is_meant(turn.entry)]
         for turn in here:
             await turn.interrupt("stopped")
         return await self._stop_waiting(is_meant) or bool(here)
 
     async def _stop_waiting(self, is_meant: Callable[[InboxEntry], bool]) -> bool:
-        """End the questions that no process is at; in a process that is alone, none wait for another one."""
+        """End questions that no process has; a single process has none."""
         if self._jobs is None:
             return False
         unfinished = await self._deps.inbox.list_unfinished()
@@ -261,7 +262,7 @@ class ActiveTurns:
         return self._group
 
     async def _ask_for_answer(self, entry: InboxEntry) -> None:
-        """Ask for a job; where that fails, or this process dies before it, an answering one finds the message."""
+        """Request a job; if that fails, or this process dies first, an answering one finds the message."""
         is_command = self._deps.commands.parse(entry.message) is not None
         try:
             if self._jobs is not None:
@@ -272,7 +273,7 @@ class ActiveTurns:
     async def _claim_and_run(
         self, entry: InboxEntry, group: asyncio.TaskGroup, *, is_answered_here: bool, after: float, reason: Break
     ) -> None:
-        """Claim a message and run its turn; begin what had to wait for a suspect once its answer is complete."""
+        """Claim a message and run its turn; begin the messages waiting for a suspect once its answer is complete."""
         note_answered = partial(self._note_answered, entry.id)
         turn = None
         try:
@@ -330,7 +331,7 @@ class ActiveTurns:
                 await self._run_with_retry(self._sweep)
 
     async def _run_with_retry(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Do what the inbox needs regularly; where its database fails, the next time will do."""
+        """Do the inbox's regular work; if its database fails, wait for the next time."""
         try:
             await task()
         except InboxError as error:
@@ -379,7 +380,7 @@ class ActiveTurns:
 
 
 async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
-    """Wait until turns have ended, for that long at most; return those that have not."""
+    """Wait for turns to end, up to a limit; return those that have not."""
 
     async def end() -> None:
         for turn in turns:

@@ -112,7 +112,7 @@ class AnswerCourse:
 
     @property
     def _is_alone(self) -> bool:
-        """Whether the text is all that is asked; what else came with it is not kept."""
+        """Whether the text is the whole request; other parts of the message are not kept."""
         return not (self._entry.message.files or self._entry.message.quoted or self._quotes)
 
     @property
@@ -128,7 +128,7 @@ class AnswerCourse:
             await self._reply.begin(self._draft.partial_content(), may_stream=may_stream)
 
     async def answer(self) -> Said:
-        """Answer after what was asked before in the conversation, whose lock is held until the answer is recorded."""
+        """Answer after the conversation's earlier questions, holding its lock until the answer is recorded."""
         queue, order = self._deps.queue, self._entry.message.goal_decision
         lock = queue.lock_conversation(self._entry.conversation)
         places = queue if order is None else self._deps.goals.places
@@ -147,7 +147,7 @@ class AnswerCourse:
         return runs is not None and await runs.stop(self._entry.run_id)
 
     async def forget_order(self) -> None:
-        """Forget the goal run, whose verdict is shown."""
+        """Forget the goal run of a shown verdict."""
         order, runs = self._entry.message.goal_decision, self._deps.goals.runs
         if order is not None and order.approver and runs is not None:
             await forget_goal(runs, name_goal_thread(self._entry))
@@ -182,7 +182,7 @@ class AnswerCourse:
         return await self._conclude(answer, choice)
 
     async def _choose_repositories(self, last: TurnRecord | None) -> RepositoryChoice | AmbiguousRepository:
-        """Choose the repositories by the question and its files; the thread counts where they say nothing."""
+        """Choose the repositories by the question and its files, and by the thread if they say nothing."""
         message, deps, text = self._entry.message, self._deps, self._entry.message.text
         if last is not None and last.goal is not None and is_verify_request(text):
             deps.access.check_repository(message, last.goal.repository)
@@ -195,7 +195,7 @@ class AnswerCourse:
         return await deps.chooser.choose(self._entry, "\n".join([*asked, *around]))
 
     def _explain_unread(self) -> Said | None:
-        """Say that nothing was read of what a message only points at; without it, the question is another one."""
+        """Say that an attachment or link was not read, because the question means something else without it."""
         attached = self._attached
         if not (attached.remarks and is_bare_question(self._entry.message.text)) or attached.texts or attached.images:
             return None
@@ -205,7 +205,8 @@ class AnswerCourse:
     def _check_reply(self, waiting: KeptTurn | None) -> None:
         """Raise `NotAllowed` if a message would continue another person's question without permission.
 
-        Only the asker approves, after seeing the request; anyone who may ask about a repository may choose it.
+        Only the asker approves, after seeing the request; anyone who may ask about a repository may
+        choose it.
         """
         message = self._entry.message
         if waiting is None or waiting.record.goal:
@@ -221,7 +222,7 @@ class AnswerCourse:
             self._deps.access.check_repository(message, repository)
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
-        """Propose the goal run that a message wants, or say why there is none; None if an answer is read."""
+        """Propose the goal run that a message wants, or give the reason why there is none; None to answer normally."""
         goals = self._deps.goals
         if self.is_overheard:  # nobody has asked citebot for anything
             return None
@@ -232,7 +233,7 @@ class AnswerCourse:
         return await self._show_proposal(said, choice.why)
 
     async def _propose_wanted(self, wanted: GoalOrder) -> Said:
-        """Propose the goal run that somebody has asked for by its kind and arguments, or say why there is none."""
+        """Propose a goal run requested by kind and arguments, or explain why there is none."""
         await self.run.ensure_indexed((wanted.repository,), self._show_indexing)
         said = await self._deps.goals.propose(self._entry.message, wanted, (wanted.repository,))
         return await self._show_proposal(said, "it was named")
@@ -264,7 +265,7 @@ class AnswerCourse:
         return Said(content=self._goal.final_content(await self._find_freshness(answer)), outcome=outcome)
 
     async def _remember(self, answer: Answer, order: GoalOrder) -> None:
-        """Let later questions of the conversation know what the run has shown; its verdict is shown all the same."""
+        """Let later questions of the conversation know the run's result; its verdict is shown even if that fails."""
         verdict = self._goal.verdict
         if verdict is None:
             return
@@ -278,7 +279,7 @@ class AnswerCourse:
             log.warning("a conversation does not know of its goal run: %s", error)
 
     def _take(self, event: AgentEvent) -> None:
-        """Show what an event of the run changes."""
+        """Show an event's effect on the run."""
         if self._draft.take(event) and event.kind != "answer":
             self._show(self._draft.partial_content)
 
@@ -293,7 +294,7 @@ class AnswerCourse:
         self._show(self._draft.partial_content())
 
     def _show_indexing(self, name: str, progress: Progress, why: str) -> None:
-        """Show how far the code that the question is about is indexed."""
+        """Show the indexing progress of the code in question."""
         status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
         self._show(replace(self._draft.partial_content(), status=status))
 
@@ -320,14 +321,14 @@ class AnswerCourse:
         return Said(content=content, outcome=outcome)
 
     async def keep_living(self) -> None:
-        """Have the answer that is shown by now given again and followed through pushes, where it is one that can be."""
+        """Store the shown answer for reuse, and follow it through pushes, if it qualifies."""
         await self.run.keep_reusable()
         if self._followed is not None:  # attachments are not kept
             question = self._entry.message.text if self._is_alone else ""
             await self.run.keep_living(self._followed, question, entry=self._entry.id)
 
     async def _describe_renewal(self) -> str:
-        """Say what has changed since the reply was first written; empty if it is no answer that is given again."""
+        """Describe the changes since the reply was first written; empty unless it is answered again."""
         store = self._deps.living
         before = await store.find(self._entry.run_id) if store is not None else None
         return describe_renewal(before) if before is None or before.run_id != self._entry.run_id else ""
@@ -341,7 +342,7 @@ class AnswerCourse:
     async def _keep_record(
         self, answer: Answer, why: str, goal: GoalOrder | None = None, *, question: str = ""
     ) -> None:
-        """Keep how the answer was found; that the message is another process's by now, is noticed later on."""
+        """Record how the answer was found; if another process has the message by now, that is noticed later."""
         if answer.route == "failed" and await self._find_waiting_turn() is not None:
             return  # the permitted repliers of the previous turn must be kept
         person = self._entry.message.author
@@ -359,7 +360,7 @@ class AnswerCourse:
 
 
 async def find_waiting_turn(records: TurnRecordStore, inbox: Inbox, conversation: str) -> KeptTurn | None:
-    """Return the newest turn of a conversation if it waits for a person, and its question still stands."""
+    """Return the newest turn of a conversation if it waits for a person, and its question still exists."""
     for last in await records.list_newest(conversation, most=1):
         if last.record.route == "paused" and await inbox.is_current(conversation, last.run_id):
             return last

@@ -1,4 +1,4 @@
-"""The commands that people may write on any platform: what each does, and how it differs from a question."""
+"""The commands that people may write on any platform: their effects, and how to tell them from questions."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _SEVERAL = """With several repositories, I take
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedCommand:
-    """A command as it was written; `repository` is empty if none was named."""
+    """A command as written; `repository` is empty if none was named."""
 
     command: CommandName
     repository: str = ""
@@ -98,14 +98,14 @@ class ParsedCommand:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnknownCommand:
-    """Something that was meant as a command and is none; the sentence says what may have been meant."""
+    """A mistaken command; the sentence suggests the right one."""
 
     sentence: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandRequest:
-    """A command with the message that it came in; `show` shows the status of what takes long."""
+    """A command with its message; `show` shows the status of slow work."""
 
     command: ParsedCommand
     message: IncomingMessage
@@ -179,9 +179,9 @@ class CommandHandlers:
     async def run(
         self, command: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
     ) -> str | MessageContent:
-        """Carry a command out and return the reply to it, which may be empty.
+        """Carry out a command and return the reply to it, which may be empty.
 
-        `show` is called with the status of what takes long.
+        `show` is called with the status of slow work.
         """
         self._access.check_place(message)
         return await self._table[command.command](
@@ -189,14 +189,14 @@ class CommandHandlers:
         )
 
     async def check(self, command: ParsedCommand, message: IncomingMessage, conversation: str) -> None:
-        """Raise `NotAllowed` if a command that takes long would be refused, before anything is said of it."""
+        """Raise `NotAllowed` if a slow command would be refused, before it starts."""
         self._access.check_place(message)
         if command.command == "reindex":
             asked = CommandRequest(command=command, message=message, conversation=conversation, show=lambda _: None)
             await self._find_indexable(asked)
 
     async def _find_repository(self, request: CommandRequest) -> str:
-        """The repository named, or the one that is meant here; empty if it may be any."""
+        """Return the named repository, or the default here; empty if it may be any."""
         return await self._chooser.find_meant(request.message, request.conversation, request.command.repository)
 
     async def _help(self, request: CommandRequest) -> str:
@@ -219,7 +219,7 @@ class CommandHandlers:
         return f"Questions here are about `{name}` from now on."
 
     async def _find_indexable(self, request: CommandRequest) -> str:
-        """The repository to index, if the author may have it indexed."""
+        """Return the repository to index, if the author may index it."""
         name = await self._find_repository(request)
         if not name:
             raise NotAllowed("There are several repositories. Write which one: `reindex NAME`. `repos` lists them.")
@@ -283,8 +283,9 @@ class CommandHandlers:
 def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
     """Parse a command; None for a question.
 
-    After a slash, more counts as a command than in plain talk. `why does it fail?` and `status of orders` are
-    questions: a command has no other words. An answer may be stopped in many words, because people are in a hurry.
+    More counts as a command after a slash than in plain talk. `why does it fail?` and `status of
+    orders` are questions, because commands have no other words. Many phrases stop an answer,
+    because people are in a hurry.
     """
     words = text.strip().removeprefix("/").split()
     if not words:
@@ -306,9 +307,9 @@ def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> Par
 
 
 def format_help(prefix: str = "", *, several: bool = False) -> str:
-    """List the commands, and with `several` how one of many repositories is meant.
+    """List the commands, and with `several` how to name one of many repositories.
 
-    `prefix` is what is written before commands on a platform.
+    `prefix` precedes commands on a platform.
     """
     lines = [f"- `{prefix}{command.usage}` {command.does}" for command in COMMANDS]
     text = "\n".join(["Ask me about your code in plain words, or write one of these:", "", *lines])
@@ -349,9 +350,9 @@ def _explain_unknown(name: str, repositories: Sequence[str]) -> UnknownCommand:
 
 
 def _suggest_command(words: Sequence[str], *, slash: bool, repositories: Sequence[str]) -> UnknownCommand | None:
-    """Take a single word that is nearly a command, or after a slash the first of two, for a slip of the fingers.
+    """Suggest the command for a misspelt single word, or the first of two after a slash.
 
-    In plain talk a word may be what somebody asks about: `mutex`, `user`, `helper`, a repository.
+    In plain talk a word may be the subject of a question: `mutex`, `user`, `helper`, a repository.
     """
     word = words[0].lower()
     names = [command.name for command in COMMANDS if slash or len(command.name) >= _SHORTEST_SLIP]

@@ -48,7 +48,7 @@ def is_talk(text: str) -> bool:
 
 
 def is_question(text: str) -> bool:
-    """Whether people would read a text as a question, or as an error that they are to explain."""
+    """Whether people would read a text as a question, or as an error to explain."""
     prose = _CODE.sub(" ", text)
     return bool(_QUESTION_MARK.search(prose) or _ASKS.match(prose) or parse_frames(text) or parse_error_name(text))
 
@@ -90,8 +90,9 @@ ALREADY_CHOSEN = "This was already answered, or is no longer available. Ask agai
 class Conversations:
     """The conversation core. Adapters pass in people's actions, and may acknowledge one once the method has returned.
 
-    Use it as `async with conversations.open():`, and pass in a platform's events within its `connect_platform`. `deps`
-    are shared with all turns and other surfaces. After an `InboxError` nothing was stored: do not acknowledge.
+    Use it as `async with conversations.open():`, and pass in a platform's events within its
+    `connect_platform`. `deps` are shared with all turns and other surfaces. After an `InboxError`
+    nothing was stored: do not acknowledge.
     """
 
     def __init__(
@@ -117,10 +118,10 @@ class Conversations:
         return self.turns.connect_platform(name, platform)
 
     async def receive(self, message: IncomingMessage) -> Receipt:
-        """Store a message, and begin to answer it; a message for others is left alone.
+        """Store a message, and begin to answer it; ignore a message for others.
 
-        Where nothing may be answered, only people who mention citebot get a reply that says so. For a message that is
-        too long, only its length is stored.
+        Where citebot may answer nothing, only people who mention it get a reply. For a message that
+        is too long, only its length is stored.
         """
         message = fit_message(message)
         if not await self._should_answer(message):
@@ -141,7 +142,7 @@ class Conversations:
         return find_manners(self._manners, place) == "every question"
 
     async def _should_answer(self, message: IncomingMessage) -> bool:
-        """Whether a message is for citebot: by the manners of its channel, by its thread, and by what it says."""
+        """Whether a message is for citebot, by the channel's reply mode, its thread, and its text."""
         unnamed = message.kind in {"follow_up", "overheard"}
         if message.kind == "overheard" and not self.overhears(message.place):
             return False
@@ -154,7 +155,7 @@ class Conversations:
         return not await self._is_left_to_people(message)
 
     async def _is_left_to_people(self, message: IncomingMessage) -> bool:
-        """Whether a message asks for nothing; where citebot has asked a person something, that may be the reply."""
+        """Whether a message asks for nothing; after a question from citebot, it may still be the reply."""
         if not is_left_to_people(message):
             return False
         thread = await self._threads.find(message.place)
@@ -163,11 +164,11 @@ class Conversations:
         return await find_waiting_turn(self._deps.records, self._deps.inbox, thread.conversation) is None
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return the channels of the last questions, newest first: messages may have been missed there."""
+        """Return the channels of the last questions, newest first, which may have missed messages."""
         return await self._deps.inbox.channels(platform, workspace, most=most)
 
     async def handle_edit(self, message: IncomingMessage) -> None:
-        """Answer an edited question again, in the same reply; what was no question before may be one now."""
+        """Answer an edited question again, in the same reply; the edit may have made it a question."""
         message = fit_message(message)
         entry = await self._deps.inbox.find(message.key)
         if entry is None:
@@ -230,7 +231,7 @@ class Conversations:
             await self._deps.living.forget_run(entry.run_id)
 
     async def _mark_answer(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Have an answer count first: anybody may pin it, and its asker watch it for as long as they may ask it."""
+        """Give an answer priority: anybody may pin it, and its asker watch it for as long as they may ask it."""
         living, column = self._deps.living, MARKS[press.action]
         if living is None or (column == "watch" and press.author != entry.message.author):
             return ""
@@ -244,7 +245,7 @@ class Conversations:
         return WATCHED
 
     async def _find_told(self, press: ButtonPress) -> InboxEntry | None:
-        """Return the message whose answer a note is about, in whose channel it is, that the answer is outdated."""
+        """Return the message whose answer is outdated, given the note about it in its channel."""
         living, handle = self._deps.living, press.handle
         answer = await living.find(press.value) if living is not None and press.action == "again" else None
         entry = await self._deps.inbox.get(answer.entry) if answer is not None else None
@@ -253,12 +254,12 @@ class Conversations:
         return entry if place is not None and (place.platform, place.workspace, place.channel) == there else None
 
     async def _find_living(self, entry: InboxEntry) -> LivingAnswer | None:
-        """Return the answer to a message as it is followed; None if it is not, or is being given again."""
+        """Return the followed answer to a message; None if it is not followed, or is being given again."""
         answer = await self._deps.living.find(entry.run_id) if self._deps.living is not None else None
         return answer if answer is not None and answer.run_id == entry.run_id else None
 
     def _refuse_living(self, answer: LivingAnswer | None, person: IncomingMessage) -> str:
-        """Say why a person may have nothing of an answer; empty if they may ask about all that it is about now."""
+        """Explain why a person may not see an answer; empty if they may ask about all of its repositories."""
         try:
             for repository in answer.commits if answer is not None else ():
                 self._deps.access.check_repository(person, repository)
@@ -267,7 +268,7 @@ class Conversations:
         return "" if answer is not None else NOT_WAITING
 
     async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
-        """Answer a question again in the same reply, where that is outdated; anyone who may ask it may have that."""
+        """Answer an outdated question again in the same reply, for anyone who may ask it."""
         answer = await self._find_living(entry)
         if answer is None or not answer.question:
             return NOT_WAITING
@@ -281,7 +282,7 @@ class Conversations:
         return ""
 
     async def _ask_meaning(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Ask, as the person who pressed, what else the question may have meant."""
+        """Ask another meaning of the question, as the person who pressed."""
         kept = await self._deps.records.list_newest(entry.conversation, most=MAX_TURNS_BACK)
         meanings = next((one.record.meanings for one in kept if one.run_id == entry.run_id), ())
         number = int(found) if (found := press.value.rpartition(".")[2]).isdecimal() else len(meanings)
@@ -292,7 +293,7 @@ class Conversations:
         return ""
 
     async def _find_newest(self, entry: InboxEntry) -> TurnRecord | None:
-        """Return how a message was answered, where nothing was answered in its conversation since."""
+        """Return the answer to a message, if it is the newest in its conversation."""
         if await self._deps.records.last_run(entry.conversation) != entry.run_id:
             return None
         return await self._deps.records.last(entry.conversation)
@@ -357,7 +358,7 @@ class Conversations:
         return ""
 
     def _mask(self, message: IncomingMessage) -> IncomingMessage:
-        """Take secrets out of a message before anything of it is stored: people paste keys."""
+        """Mask secrets in a message before any of it is stored, because people paste keys."""
         mask = self._deps.mask
         return replace(
             message,
@@ -367,9 +368,9 @@ class Conversations:
         )
 
     async def stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
-        """End the answers in progress in a conversation, in this process and in others; False if there are none.
+        """Stop the answers in progress in a conversation, in this process and in others; False if there are none.
 
-        With a message, also what its author has asked anywhere in its channel.
+        With a message, also stop its author's other questions in the channel.
         """
 
         def is_meant(entry: InboxEntry) -> bool:
@@ -403,7 +404,7 @@ def _is_like(entry: InboxEntry, message: IncomingMessage) -> bool:
 
 
 def _make_reply(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:
-    """Make the message that a button stands for, as if its word had been written."""
+    """Make the message that a button represents, as if its word had been written."""
     return replace(
         _answer_by_press(question, press),
         id=f"{press.handle.id}/{press.action}",
@@ -419,5 +420,5 @@ def _make_reply(question: IncomingMessage, press: ButtonPress, now: float) -> In
 
 
 def _answer_by_press(question: IncomingMessage, press: ButtonPress) -> IncomingMessage:
-    """Answer a question where the person who pressed a button is reached; by now nobody may be by the question."""
+    """Answer a question to the person who pressed a button, because the question's own address may have expired."""
     return replace(question, place=replace(question.place, line=press.line)) if press.line else question

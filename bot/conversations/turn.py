@@ -87,11 +87,12 @@ log = logging.getLogger(__name__)
 class ActiveTurn:
     """A claimed message, its reply, and its progress. Only the methods here set its fields.
 
-    `reason` is the reason of an interruption; `is_question` tells it from a command; `final` is the content of the
-    settled reply; `ended` is set at the end of `run`, whose task is `task`. A question without a mention is answered
-    only if something was found; `is_silent` says that nothing was. `is_handed_on` means that another process must
-    answer, as on a front. `decided` is the message whose goal run this one has decided about. `on_answered` is called
-    with the final content, before its delivery.
+    `reason` is the reason of an interruption; `is_question` tells it from a command; `final` is the
+    content of the settled reply; `ended` is set at the end of `run`, whose task is `task`. A
+    question without a mention is answered only if something was found, otherwise `is_silent`.
+    `is_handed_on` means that another process must answer, as on a front. `decided` is the message
+    whose goal run this one has decided about. `on_answered` is called with the final content,
+    before its delivery.
     """
 
     def __init__(
@@ -229,7 +230,7 @@ class ActiveTurn:
         return None
 
     async def _refuse_outsiders(self, error: OutsidersPresent) -> MessageContent | None:
-        """Tell the author alone, where the platform can, and once a day; a command is always answered."""
+        """Tell the author privately, if the platform can, and once a day; always answer a command."""
         self._outcome, message = "refused", self.entry.message
         if message.kind != "command" and not self._reply.handles:
             if not self._deps.notices.is_due(message):
@@ -241,7 +242,7 @@ class ActiveTurn:
         return self._deps.make_sentence(str(error))
 
     async def _go_through_states(self) -> MessageContent | None:
-        """Admit, and answer: at once what is no question, everything else in its turn."""
+        """Admit, and answer: commands immediately, everything else in its turn."""
         if self.reason == "stopped":
             self._outcome = "stopped"
             return self._deps.make_sentence(STOPPED)
@@ -284,7 +285,7 @@ class ActiveTurn:
         return QUESTION_TOO_LONG
 
     async def _reply_to_command(self, command: ParsedCommand | UnknownCommand) -> MessageContent | None:
-        """Carry a command out, and say what came of it, unless that is seen already."""
+        """Carry out a command, and reply with its result unless it is already visible."""
         if said := await self._run_command(command):
             return self._deps.make_sentence(said)
         await self._deps.inbox.settle(self.entry, "closed")
@@ -325,7 +326,7 @@ class ActiveTurn:
         self.is_handed_on, self._outcome = True, "handed_over"
 
     async def _remind(self) -> MessageContent | None:
-        """Say once that what was written decides nothing about the goal run that is proposed."""
+        """Say once that a message decides nothing about the proposed goal run."""
         self.is_question, self._outcome = False, "command"
         if said := await remind(self._deps.records, self.entry.conversation):
             return self._deps.make_sentence(said)
@@ -342,9 +343,9 @@ class ActiveTurn:
         return self._deps.make_sentence(APPROVED if decision == "approve" else ABORTED)
 
     async def _is_still_held(self, *, is_answered: bool = False) -> bool:
-        """Whether the message is still this process's to end: what another one answers now is left to that one.
+        """Whether this process may still end the message; a new owner may be answering it.
 
-        Once the answer is complete, no death is held against the message any more.
+        Once the answer is complete, no crash counts against the message any more.
         """
         if self.reason in {"superseded", "lost"}:
             return False
@@ -354,7 +355,7 @@ class ActiveTurn:
         return self.reason != "lost"
 
     async def _leave_overtaken(self) -> None:
-        """Leave a run to the process that has continued it; take it up again where that one has lost the message."""
+        """Leave a run to the process that has continued it; resume it if that one has lost the message."""
         if await self._is_still_held():
             log.warning("a process that has lost a message saved another step of its run; it is taken up from there")
             self._outcome = "unsaid"
@@ -404,15 +405,15 @@ class ActiveTurn:
 
     @property
     def has_strays(self) -> bool:
-        """Whether it has ended with messages that may be part of no reply: neither settled nor handed on."""
+        """Whether it ended with messages that may belong to no reply: neither settled nor handed on."""
         return self.final is None and not self.is_handed_on and self._reply.platform_messages != ()
 
     async def take_back_strays(self, platform: ChatPlatform) -> bool:
-        """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""
+        """Delete messages posted here that are not part of the final reply; False until there is one."""
         return await take_back_strays(self.entry, self._reply, self._deps.inbox, platform)
 
     async def _handle_send_failure(self, error: ChatError) -> None:
-        """Wait for a platform that is away; give up where the place takes no messages."""
+        """Wait for a platform that is down; give up if the place accepts no messages."""
         log.warning("a message was not replied to: %s", error)
         self._outcome = "unsaid"
         if isinstance(error, PlatformUnreachable) and not self._gives_up:

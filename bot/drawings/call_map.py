@@ -54,7 +54,7 @@ class _CallMap:
         return len(self._boxes) >= MOST_BOXES - 1  # one is for what is folded
 
     def add_main(self, definition: Definition) -> Definition:
-        """Add what the map is about."""
+        """Add the subject of the map."""
         self._add(definition, look="main")
         return definition
 
@@ -105,7 +105,7 @@ class _CallMap:
         return replace(box, note=f"{box.note}, calls itself") if is_recursive else box
 
     def make_flow(self, name: str) -> Flow:
-        """Return the map, its boxes in the order in which calls go."""
+        """Return the map with its boxes in calling order."""
         boxes = [self._tell_recursion(box) for box in self._boxes.values()]
         if self._beyond:
             boxes.append(FlowBox(key=_FOLDED, label=f"{len(self._beyond)} more", look="folded"))

@@ -92,7 +92,7 @@ def _clean_name(written: str, subject: Subject) -> str:
 
 
 async def draw(code: CodeSearch, request: DrawingRequest) -> MessageContent:
-    """Return the drawing with what it shows as a list, or the list with the source of it."""
+    """Return the drawing with a list of its contents, or the list with its source."""
     try:
         flow = await _map(code, request)
     except NothingToDraw as error:

@@ -20,7 +20,7 @@ _WHOLE = frozenset({"", ".", "/"})
 
 
 def find_folder(named: str, folders: Iterable[str], *, files: Iterable[str], repository: str) -> str:
-    """Find a folder by its path, else by the end of it; empty for the whole repository.
+    """Find a folder by its path or the end of it; empty for the whole repository.
 
     `NothingToDraw` lists the alternatives if there is none, or several.
     """
@@ -123,7 +123,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _find_part(path: str, folder: str) -> str:
-    """Return the path of the part of a folder that a file of it is in; that of a sub-folder ends with a slash."""
+    """Return the path of the part of a folder that contains a file; that of a sub-folder ends with a slash."""
     start = len(folder) + 1 if folder else 0
     end = path.find("/", start)
     return path if end < 0 else path[: end + 1]
@@ -131,7 +131,7 @@ def _find_part(path: str, folder: str) -> str:
 
 @dataclass(kw_only=True, slots=True)
 class _Edge:
-    """The imports of one part from another: importing files with what they mean, and whether all of it is certain."""
+    """The imports of one part from another: importing files with their targets, and whether all are certain."""
 
     imports: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     is_certain: bool = False
@@ -154,7 +154,7 @@ class _ModuleMap:
         self._outside: defaultdict[str, set[str]] = defaultdict(set)
 
     def add_imports(self, imports: Sequence[FileImport]) -> None:
-        """Add what files import; a module of several files, as in Go or C, becomes one part."""
+        """Add the imports of files; a module of several files, as in Go or C, becomes one part."""
         for each in imports:
             inner = [
                 module
@@ -292,7 +292,7 @@ def _sort_outside(key: str) -> tuple[int, str]:
 
 
 def _name_files(files: Sequence[str]) -> str:
-    """Name what several files are together: `queue.*`, `*.go`."""
+    """Name several files together: `queue.*`, `*.go`."""
     names = [file.rpartition("/")[2] for file in files]
     stems, endings = ({name.partition(".")[half] for name in names} for half in (0, 2))
     if len(stems) == 1:

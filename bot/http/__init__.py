@@ -1,1 +1,1 @@
-"""One HTTP application: its server, and what every request to it has in common."""
+"""The HTTP application: its server, and the common handling of requests."""

@@ -32,11 +32,11 @@ log = logging.getLogger(__name__)
 
 
 class Connections:
-    """The open connections, the oldest first; if there are too many, the oldest makes room for the newest.
+    """The open connections, oldest first; if there are too many, the oldest is closed for the newest.
 
-    So nobody can keep others out by holding connections: they would have to open the maximum within the time that one
-    request takes. A connection of somebody who is known may be kept open for longer; it does not count among those that
-    make room, and there are only `most_long` of them.
+    So nobody can keep others out by holding connections: they would have to open the maximum within
+    the time of one request. An authenticated client's connection may stay open for longer; it is
+    exempt from closing, and there are at most `most_long` of them.
     """
 
     def __init__(
@@ -78,9 +78,9 @@ class Connections:
             connection.transport.abort()
 
     def keep_open(self, connection: Connection, seconds: float) -> bool:
-        """Let a connection stay for that long from now, as for an answer that is streamed.
+        """Keep a connection open for that long from now, as for a streamed answer.
 
-        False if too many are kept open already, or it is gone. Only who has shown who they are may ask for it.
+        False if too many are kept open already, or it is gone. Only for authenticated clients.
         """
         if connection not in self._open or len(self._long) >= self._most_long:
             return False
@@ -93,13 +93,13 @@ class Connections:
         return sum(each.holder == holder for each in self._long)
 
     def release(self, connection: Connection) -> None:
-        """Count a connection whose request was answered among those that make room again."""
+        """Let a connection be closed for others again after its answer."""
         if connection in self._long:
             self.forget(connection)
             self.admit(connection)
 
     def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
+        """Note that a connection is gone."""
         timer = self._open.pop(connection, None) or self._long.pop(connection, None)
         if timer is not None:
             timer.cancel()
@@ -128,7 +128,7 @@ class Connection(H11Protocol):
         self.bounds.admit(self)
 
     def data_received(self, data: bytes) -> None:
-        """Read the only request; uvicorn would stop at what follows it, and not see any more that its sender leaves."""
+        """Read the only request; uvicorn would stop at further data, and not notice when its sender leaves."""
         if self.cycle is None or self.cycle.more_body:
             super().data_received(data)
 
@@ -151,9 +151,10 @@ class Connection(H11Protocol):
 
 
 def keep_open(request: Request, holder: str, *, seconds: float = LONG_SECONDS, most: int = MOST_EACH) -> None:
-    """Let the request of somebody who is known take its time, to the end of its connection.
+    """Let an authenticated request take its time, to the end of its connection.
 
-    Raises an `HTTPException` of status 429 where they have too many, of status 503 where all have.
+    Raises an `HTTPException` of status 429 if the person has too many, 503 if everybody together
+    has.
     """
     connection: Connection = request.state.connection
     if connection.bounds.count_kept(holder) >= most:

@@ -1,4 +1,4 @@
-"""Server-sent events: what happens is written as it comes, with a heartbeat in between, until the reader has gone."""
+"""Server-sent events, written as they come, with heartbeats in between, until the reader leaves."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def write_event(data: str, *, name: str = "", id: str = "") -> bytes:  # noqa: A
 
 
 class EventStream(StreamingResponse):
-    """Answers with events until there are no more, or until the reader has gone.
+    """Answers with events until there are no more, or until the reader leaves.
 
-    The events are read and closed in one task, and then their `source` is closed, so that nothing runs for an absent
-    reader. Refusals come before the stream; an error on the way is sent as an event, because a stream that just ends
-    looks whole.
+    The events are read and closed in one task, and then their `source` is closed, so nothing runs
+    for an absent reader. Refusals come before the stream; a later error is sent as an event,
+    because a stream that just ends looks complete.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EventStream(StreamingResponse):
         self._beat = beat
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer; the source is closed even where the reader has gone before the first event."""
+        """Answer; close the source even if the reader left before the first event."""
         async with aclosing(self._source):
             await super().__call__(scope, receive, send)
 

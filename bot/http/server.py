@@ -134,7 +134,7 @@ def _bound(application: ASGIApp, count_request: CountRequest | None) -> ASGIApp:
 
 
 def _name_path(scope: Scope) -> str:
-    """Name a path as it was registered; all that nobody serves are one."""
+    """Return the registered name of a path; all unserved paths share one."""
     route = scope.get("route")
     return UNKNOWN_PATH if route is None or isinstance(route, Mount) else f"{scope['root_path']}{route.path}"
 
@@ -151,7 +151,7 @@ async def run_http_server(
 ) -> AsyncIterator[str]:
     """Serve the application for as long as the context is open, at the address that is returned.
 
-    Port 0 takes any that is free. Raises `SettingsError`, with the advice, where it cannot be listened at.
+    Port 0 takes any free port. Raises `SettingsError`, with advice, if the port cannot be opened.
     """
     bounds, state = Connections() if connections is None else connections, ServerState()
     config = Config(
@@ -177,10 +177,10 @@ async def run_http_server(
 
 
 async def stop_accepting(listener: asyncio.Server) -> None:
-    """Take no more connections in, and let those that were accepted be made.
+    """Accept no more connections, but serve the accepted ones.
 
-    Closing at once would lose a connection that was accepted at the same moment: until Python 3.13 it is then neither
-    served nor closed until the next garbage collection.
+    Closing at once would lose a connection that was accepted at the same moment: until Python 3.13
+    it is then neither served nor closed until the next garbage collection.
     """
     loop = asyncio.get_running_loop()
     for each in listener.sockets:

@@ -1,4 +1,4 @@
-"""Refreshes as jobs of this process: one of a repository at a time, its progress told to all who follow it."""
+"""Refreshes as jobs of this process: one per repository at a time, with its progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Refresh:
     followers: list[asyncio.Queue[Progress | None]] = field(default_factory=list)
 
     def tell(self, progress: Progress | None) -> None:
-        """Tell all who follow how far it has come; None: it has ended."""
+        """Send the progress to all followers; None: it has ended."""
         for follower in self.followers:
             follower.put_nowait(progress)
 
@@ -50,7 +50,7 @@ class _Refresh:
 
 
 class LocalRefreshJobs:
-    """Keeps what was asked for in memory: after a restart, the watcher sees which repositories are behind."""
+    """Keeps requests in memory: after a restart, the watcher sees which repositories are behind."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Refresh] = {}
@@ -59,7 +59,7 @@ class LocalRefreshJobs:
         self._at_once: int | None = None
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, once more if that is in progress; what waits already is the same refresh."""
+        """Request a refresh, once more if one is in progress; requests share a waiting one."""
         if join and (begun := self._find_begun(repository)) is not None and begun.full >= full:
             return begun.follow()
         refresh = self._waiting.setdefault(repository, _Refresh(repository=repository, full=full))
@@ -68,7 +68,7 @@ class LocalRefreshJobs:
         return refresh.follow()
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits, else of the one that is in progress; None without either."""
+        """Return the course of the waiting refresh, else of the one in progress; None without either."""
         refresh = self._waiting.get(repository) or self._find_begun(repository)
         return refresh.follow() if refresh is not None else None
 
@@ -90,7 +90,7 @@ class LocalRefreshJobs:
             await asyncio.gather(*broken_off, return_exceptions=True)
 
     def _begin_next(self) -> None:
-        """Begin whatever may begin."""
+        """Begin every refresh that may begin."""
         busy = {refresh.repository for refresh in self._under_way.values()}
         for refresh in [each for each in self._waiting.values() if each.repository not in busy]:
             if self._refresh is None or (self._at_once is not None and len(self._under_way) >= self._at_once):

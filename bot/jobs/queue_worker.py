@@ -55,10 +55,10 @@ SELECT count(*) FROM old"""
 
 
 class Janitor:
-    """Looks after the jobs of all workers, in every process that works.
+    """Looks after the jobs of all workers, in every working process.
 
-    Nothing is retried in place: where another job of the same key waits, Postgres would refuse that, and the lock of
-    the conversation would stay shut for ever.
+    Nothing is retried in place: if another job with the same key waits, Postgres would refuse that,
+    and the lock of the conversation would stay closed forever.
     """
 
     def __init__(self, queue: JobQueue) -> None:
@@ -66,7 +66,7 @@ class Janitor:
         self._missing: set[int] = set()  # given to this process, and not in hand when that was looked at last
 
     async def move_stalled(self, *, in_hand: Collection[int], worker_id: int | None) -> int:
-        """Write the jobs of dead workers again, and return how many; `in_hand` are those that this worker is at."""
+        """Requeue the jobs of dead workers, and return their number; `in_hand` are this worker's own."""
         held = {job_id for (job_id,) in await self._queue.fetch(_HELD, {"worker_id": worker_id})}
         missing = held - set(in_hand)
         lost, self._missing = missing & self._missing, missing
@@ -81,7 +81,7 @@ class Janitor:
         return await self._queue.run(move_all)
 
     async def put_back(self, job_id: int) -> None:
-        """Write a job again whose worker was interrupted, because it shuts down in order."""
+        """Requeue a job whose worker is shutting down."""
 
         async def move(connection: AsyncConnection[Any]) -> None:
             for row in await (await connection.execute(_ONE, {"id": job_id})).fetchall():
@@ -90,7 +90,7 @@ class Janitor:
         await self._queue.run(move)
 
     async def delete_old(self) -> int:
-        """Delete the jobs that ended hours ago, and return how many."""
+        """Delete the jobs that ended hours ago, and return their number."""
         ((count,),) = await self._queue.fetch(_DELETE_OLD, {"hours": KEEP_HOURS})
         return int(count)
 
@@ -122,8 +122,8 @@ INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE
 class PatientJobManager(JobManager):
     """Treats an outage as a time without jobs, and records the end of a job as soon as possible.
 
-    By default, procrastinate ends a worker then, once all running jobs have ended: minutes in which nothing begins.
-    `in_hand` are this worker's jobs. After `begin_to_end`, nothing is tried again.
+    By default, procrastinate then ends a worker once all running jobs have ended: minutes in which
+    nothing begins. `in_hand` are this worker's jobs. After `begin_to_end`, nothing is retried.
     """
 
     def __init__(self, connector: BaseAsyncConnector, janitor: Janitor) -> None:
@@ -145,10 +145,10 @@ class PatientJobManager(JobManager):
         return self.worker_id
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """Take the next job; None while there is none, or Postgres is away.
+        """Take the next job; None if there is none, or Postgres is down.
 
-        The worker forgets a notification that comes while it looks for a job: what it tells of may have been added
-        after Postgres had looked, so that it is looked for again.
+        The worker forgets a notification that comes while it looks for a job. Its job may have been
+        added after Postgres had looked, so look again.
         """
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
@@ -206,7 +206,7 @@ class PatientJobManager(JobManager):
     async def listen_for_jobs(
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
-        """Be told of jobs, and again after each time that the connection was lost."""
+        """Listen for jobs, and reconnect after every lost connection."""
 
         async def note_notification(*, channel: str, notification: Notification) -> None:
             self._is_told = True
@@ -220,7 +220,7 @@ class PatientJobManager(JobManager):
             await asyncio.sleep(_PAUSE_SECONDS)
 
     def _note_outage(self, error: Exception) -> None:
-        """Log that Postgres is away, once for each time."""
+        """Log that Postgres is down, once per outage."""
         if not self._is_away:
             log.warning("the job queue is away: %s", explain_queue_error(error))
         self._is_away = True
@@ -235,9 +235,9 @@ CarryOut = Callable[..., Awaitable[None]]
 
 @asynccontextmanager
 async def run_queue_worker(queue: JobQueue, kind: str, carry_out: CarryOut, *, at_once: int) -> AsyncIterator[None]:
-    """Carry out the jobs of a kind while the context is open; at the end, those in progress are cancelled and put back.
+    """Carry out the jobs of a kind while the context is open; at the end, cancel and requeue those in progress.
 
-    `carry_out` gets the arguments of a job by their names.
+    `carry_out` gets the arguments of a job by name.
     """
 
     janitor = Janitor(queue)
@@ -252,9 +252,10 @@ async def run_queue_worker(queue: JobQueue, kind: str, carry_out: CarryOut, *, a
 
 
 def _make_app(queue: JobQueue, kind: str, carry_out: CarryOut) -> App:
-    """Tell procrastinate of what is to be carried out.
+    """Register the tasks with procrastinate.
 
-    It watches its listener and its heartbeat only where there is a periodic task, and there is none but this one.
+    It watches its listener and its heartbeat only if there is a periodic task; this is the only
+    one.
     """
     from procrastinate import App
 
@@ -297,7 +298,7 @@ async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, k
 
 
 async def _end_worker(worker: asyncio.Task[None], manager: PatientJobManager, kind: str, *, seconds: float) -> None:
-    """Cancel what a worker is at, and wait until that is put back, for that long at most."""
+    """Cancel a worker's jobs, and wait until they are requeued, up to a limit."""
 
     def note_end(ended: asyncio.Task[None]) -> None:
         if not ended.cancelled() and ended.exception() is not None:
@@ -312,7 +313,7 @@ async def _end_worker(worker: asyncio.Task[None], manager: PatientJobManager, ki
 
 
 def _describe_end(worker: asyncio.Task[None]) -> str:
-    """Say with what a worker has ended."""
+    """Describe a worker's end."""
     error = worker.exception()
     return "it was stopped" if error is None else str(explain_queue_error(error))
 

@@ -51,13 +51,13 @@ class RefreshState:
 
 
 class RefreshTickets:
-    """Writes down the course of refreshes, by ticket; all methods raise `InboxError` but those that say otherwise."""
+    """Records the progress of refreshes, by ticket; methods raise `InboxError` unless they say otherwise."""
 
     def __init__(self, queue: JobQueue) -> None:
         self._queue = queue
 
     async def issue(self, connection: AsyncConnection[Any], repository: str) -> int:
-        """Return a new ticket, in the transaction of a connection; what is older than a day is dropped."""
+        """Return a new ticket, in the transaction of a connection; tickets older than a day are dropped."""
         await connection.execute(_DROP_OLD, (repository,))
         row = await (await connection.execute(_ISSUE, (repository,))).fetchone()
         if row is None:
@@ -65,7 +65,7 @@ class RefreshTickets:
         return int(row[0])
 
     async def note_progress(self, ticket: int, lease: Lease, progress: Progress) -> None:
-        """Write down how far a refresh is; where that fails, the next time will do."""
+        """Record the progress of a refresh; after a failure, the next record will do."""
         values = {"ticket": ticket, "progress": json.dumps(asdict(progress)), **_show(lease)}
         try:
             await self._queue.fetch(_NOTE_PROGRESS, values)
@@ -73,9 +73,9 @@ class RefreshTickets:
             log.debug("the progress of a refresh was not written down: %s", error)
 
     async def note_end(self, ticket: int, lease: Lease, end: RefreshReport | str) -> None:
-        """Write down the report of a refresh, or why there is none; the first end under the newest lease counts.
+        """Record the report or failure of a refresh; the first end under the newest lease counts.
 
-        While Postgres is away, this keeps trying.
+        While Postgres is down, this keeps trying.
         """
         report = json.dumps(asdict(end)) if isinstance(end, RefreshReport) else None
         values = {"ticket": ticket, "report": report, "failure": None if report else end, **_show(lease)}
@@ -86,7 +86,7 @@ class RefreshTickets:
         await self._queue.run_until_done(write)
 
     async def read(self, repository: str, ticket: int) -> RefreshState | None:
-        """Read how far a refresh has come, or the one that takes its place; None if it was given up."""
+        """Read the progress of a refresh, or of its replacement; None if it was given up."""
         values = {"repository": repository, "ticket": ticket}
         for progress, report, failure, is_cared_for in await self._queue.fetch(_READ, values):
             return RefreshState(
@@ -125,10 +125,10 @@ _MAKE_FULL = "UPDATE procrastinate_jobs SET args = jsonb_set(args, '{full}', 'tr
 
 
 class QueuedRefreshJobs:
-    """Asks the indexers for refreshes.
+    """Requests refreshes from the indexers.
 
-    Each request has a ticket, which records its progress. A refresh holds a lease on its repository: an indexer that
-    was taken for dead, and wakes up while another one works, can record nothing.
+    Each request has a ticket, which records its progress. A refresh holds a lease on its
+    repository: an indexer declared dead that wakes up while another one works can record nothing.
     """
 
     def __init__(self, queue: JobQueue, leases: Leases) -> None:
@@ -137,7 +137,7 @@ class QueuedRefreshJobs:
         self._tickets = RefreshTickets(queue)
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, once more if that is in progress; what waits already is the same refresh."""
+        """Request a refresh, once more if one is in progress; requests share a waiting one."""
         ticket = None
         while ticket is None:  # another process may have been faster to ask, and a worker faster to begin
 
@@ -148,7 +148,7 @@ class QueuedRefreshJobs:
         return self._follow(repository, ticket)
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits, else of the one that is in progress; None without either."""
+        """Return the course of the waiting refresh, else of the one in progress; None without either."""
 
         async def find(connection: AsyncConnection[Any]) -> int | None:
             return await self._find_ticket(connection, make_lock("repository", repository))
@@ -182,7 +182,7 @@ class QueuedRefreshJobs:
         return ticket if is_new else None
 
     async def _follow(self, repository: str, ticket: int) -> AsyncGenerator[Progress | RefreshReport, None]:
-        """Look at what is written down of a refresh until it has ended."""
+        """Follow the recorded progress of a refresh until it has ended."""
         loop, shown = asyncio.get_running_loop(), None
         seen_at = loop.time()  # an indexer, or Postgres away
         while True:
@@ -234,7 +234,7 @@ class QueuedRefreshJobs:
 
     @asynccontextmanager
     async def _show_progress(self, ticket: int, lease: Lease) -> AsyncIterator[Callable[[Progress], None]]:
-        """Write the newest progress down now and then; `show` may be called from any thread."""
+        """Record the newest progress periodically; `show` may be called from any thread."""
         newest: list[Progress] = []
 
         async def write() -> None:
@@ -258,13 +258,13 @@ _COMMAND_PRIORITY = 10
 
 
 class QueuedAnswerJobs:
-    """Asks all processes for answers. A job has the number of the message alone: the inbox has the rest."""
+    """Requests answers from all processes. A job has only the number of the message: the inbox has the rest."""
 
     def __init__(self, queue: JobQueue) -> None:
         self._queue = queue
 
     async def ask_for_answer(self, entry_id: int, conversation: str, *, is_command: bool = False) -> None:
-        """Have a message answered in its turn; a command waits for nothing but a free worker."""
+        """Request the answer to a message in its turn; a command waits only for a free worker."""
         await self._queue.add(
             JobRequest(
                 queue=ANSWERS,

@@ -1,1 +1,1 @@
-"""Answers that know when the code that they cite changes."""
+"""Answers that notice changes of their cited code."""

@@ -55,7 +55,7 @@ class LivingEdits:
             await self._wait()
 
     async def _wait(self) -> None:
-        """Wait until somebody tells of a change, or one may have been noted elsewhere."""
+        """Wait for a signal, or until a change may have been noted elsewhere."""
         tasks = [asyncio.ensure_future(each) for each in (self.told.wait(), self.clock.sleep(LOOK_SECONDS))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -64,7 +64,7 @@ class LivingEdits:
                 task.cancel()
 
     async def edit_due(self) -> None:
-        """Edit what may be edited by now."""
+        """Make the edits that are due."""
         for answer in await self.store.list_due(per_hour=self.settings.edits_per_hour, most=MOST_AT_ONCE):
             entry = await self.inbox.get(answer.entry)
             if entry is not None and answer.shared:
@@ -76,7 +76,7 @@ class LivingEdits:
                 await self._edit(answer, entry)
 
     def _may_show(self, answer: LivingAnswer, entry: InboxEntry) -> bool:
-        """Whether the channel is one in which answers live, and its repositories may be asked about there now."""
+        """Whether answers in the channel are followed, and its repositories may be asked about there now."""
         message = entry.message
         is_seen_once = message.private and message.kind == "command"  # and cannot be changed until it is shared
         if not entry.handles or is_seen_once or not is_listed(self.settings.channels, message):
@@ -111,7 +111,7 @@ class LivingEdits:
         await self.store.end_edit(answer, again=again, told=is_told and not again)
 
     async def _tell(self, answer: LivingAnswer, place: Place, platform: ChatPlatform) -> None:
-        """Say in the thread that an answer has changed that its asker watches; a process before may have done it."""
+        """Tell the asker who watches an answer about its change, in the thread; an earlier process may have done it."""
         nonce = f"{answer.run_id[-18:]}.watch"
         if await platform.find_reply(place, nonce) is None:
             text = f"The answer that you watch has changed. {describe_changes(answer, self.hosts)}"
@@ -119,7 +119,7 @@ class LivingEdits:
 
 
 def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
-    """Say what has changed of the evidence of an answer, and since when; empty if nothing has."""
+    """Describe the changes of an answer's evidence, and since when; empty if there are none."""
     if not answer.changes:
         return ""
     heading, *named = answer.changes
@@ -128,7 +128,7 @@ def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
 
 
 def describe_renewal(answer: LivingAnswer | None) -> str:
-    """Say what has changed since an answer that is given again; empty where nothing has, or there is none."""
+    """Describe the changes since an answer that is given again; empty if there are none."""
     if answer is None or not answer.changes:
         return ""
     heading, *named = answer.changes
@@ -136,7 +136,7 @@ def describe_renewal(answer: LivingAnswer | None) -> str:
 
 
 def make_living_content(answer: LivingAnswer, hosts: Collection[str]) -> MessageContent:
-    """Return an answer as it is to be shown now: links to lines that have moved lead to where they are."""
+    """Return an answer for display now, with links to the present places of moved lines."""
     text = answer.content.text
     for old, new in answer.links.items():
         if is_allowed_link(target := quote_link(new), hosts):
@@ -156,7 +156,7 @@ def _offer_again(answer: LivingAnswer) -> tuple[Button, ...]:
 
 
 def _find_page(content: MessageContent, sent: str, count: int, transport: ReplyTransport) -> MessageContent | None:
-    """Return what the last message of a reply is to show; None if the reply would need other messages for it."""
+    """Return the new content of a reply's last message; None if the reply would need other messages."""
     able = transport.platform.capabilities
     if count > 1:  # the earlier ones stay as they are: other links would cut the text elsewhere
         content = replace(content, text=sent)

@@ -51,10 +51,11 @@ class _Following:
 
 
 class AnswerFollower:
-    """Follows the answers about each repository to the commit that is indexed, whenever that has changed.
+    """Follows the answers about each repository to the indexed commit, whenever that changes.
 
-    All is noted before anybody is told, and following the same push again changes nothing. `pages` are the addresses of
-    the repositories, and `on_change` is called when answers show another state than theirs.
+    All is recorded before anybody is told, and following the same push again changes nothing.
+    `pages` are the addresses of the repositories, and `on_change` is called when answers no longer
+    show their state.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class AnswerFollower:
         self._indexed.set()
 
     async def run(self) -> None:
-        """Follow until cancelled; what cannot be followed now is when the repository is indexed next."""
+        """Follow until cancelled; failures wait for the next indexing of the repository."""
         while True:
             self._indexed.clear()
             names, self._waiting = self._waiting, {}
@@ -152,7 +153,7 @@ class AnswerFollower:
         return closing(push) if push is not None else nullcontext(None)
 
     async def _run_queries(self, found: _Following, name: str, newer: str) -> None:
-        """Make those lookups again that the push may have given another result."""
+        """Repeat the lookups whose results the push may have changed."""
         queries = [
             one
             for one in await self._store.list_queries(name)
@@ -171,7 +172,7 @@ class AnswerFollower:
                 found.queries.append(replace(one, difference=difference))
 
     async def _note_changes(self, found: _Following, newer: str) -> bool:
-        """Note of each answer what of its evidence has changed; whether any shows another state now."""
+        """Record the changed evidence of each answer; return whether any needs an edit."""
         places = {place.key: place for place in found.places}
         queries = {(query.answer, query.number): query for query in found.queries}
         changed = False
@@ -188,7 +189,7 @@ class AnswerFollower:
         return changed
 
     def _list_links(self, places: Sequence[FollowedPlace], newer: str) -> Iterator[tuple[str, str]]:
-        """Yield the address of each place that has only moved, with the one where it is by now."""
+        """Yield the old and the new address of each place that only moved."""
         for cited, now in ((one.cited, one.now) for one in places if one.now.fate in _QUIET and one.has_moved):
             page = self._pages.get(cited.repository)
             old, new = make_permalink(page, cited.commit, _locate(cited)), make_permalink(page, newer, _locate(now))
@@ -196,9 +197,9 @@ class AnswerFollower:
                 yield old, new
 
     def _describe(self, places: Sequence[FollowedPlace], looked: Sequence[FollowedQuery], newer: str) -> Sequence[str]:
-        """Say in a heading, and a phrase for each, what of the evidence of an answer has changed.
+        """Describe in a heading and phrases which evidence of an answer has changed.
 
-        Lines that a lookup lists may change: it says itself whether it still finds them.
+        Lines listed by a lookup may change: the lookup itself says whether it still finds them.
         """
         differences = [one.difference for one in looked if one.difference]
         telling = [
@@ -231,7 +232,7 @@ def _follow_all(push: Push, lines: Sequence[CitedLines]) -> Sequence[FollowedLin
 
 
 def _describe_difference(before: StoredQuery, after: StoredQuery) -> str:
-    """Say how a lookup differs from what it found; empty if it does not."""
+    """Describe how a lookup's results have changed; empty if they have not."""
     if (differences := before.compare(after)) is None:
         return ""
     new, gone = differences

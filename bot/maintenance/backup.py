@@ -87,7 +87,7 @@ class BackupManifest:
 
 
 def read_manifest(data: bytes) -> BackupManifest:
-    """Read and check a manifest; `InvalidBackup` says what is wrong with it."""
+    """Read and check a manifest; `InvalidBackup` describes its problem."""
     try:
         record = json.loads(data)
         form = record["form"]
@@ -113,7 +113,7 @@ def _read_member(entry: dict[str, Any]) -> BackupMember:
 
 @contextmanager
 def open_archive(file: Path) -> Iterator[BackupArchive]:
-    """Open a backup and read its list of contents; raises `InvalidBackup`, which says what is wrong with the file."""
+    """Open a backup and read its list of contents; `InvalidBackup` describes its problem."""
     try:
         with gzip.open(file) as stream:
             source = _Bounded(stream)
@@ -124,7 +124,7 @@ def open_archive(file: Path) -> Iterator[BackupArchive]:
 
 
 class BackupArchive:
-    """An opened backup; `manifest` is what it declares."""
+    """An opened backup, with its `manifest`."""
 
     def __init__(self, archive: tarfile.TarFile, source: _Bounded) -> None:
         first = archive.next()
@@ -149,7 +149,7 @@ class BackupArchive:
             raise InvalidBackup(f"is not whole: {next(iter(missing))} is missing")
 
     def _unpack_member(self, header: tarfile.TarInfo, member: BackupMember, folder: Path) -> None:
-        """Write a file for its owner alone. Its name is from the list, so that it leads out of no folder."""
+        """Write a file readable only by its owner. Its name is from the list, so it leads out of no folder."""
         content = self._archive.extractfile(header) if header.isreg() and not header.issparse() else None
         if content is None or header.size != member.size:
             raise InvalidBackup(f"holds {member.name} as something else than it declares")
@@ -174,7 +174,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read what fits; `InvalidBackup` beyond the allowance."""
+        """Read as much as fits; `InvalidBackup` beyond the allowance."""
         data = self._file.read(len(buffer))
         self.allowance -= len(data)
         if self.allowance < 0:
@@ -195,7 +195,7 @@ class _Layout:
 
     @classmethod
     def read(cls, schema: Schema, beside: Callable[[sqlite3.Connection], None] | None = None) -> _Layout:
-        """Take a schema one statement after the other, as any state in between may be found; `beside` it are others."""
+        """Run a schema statement by statement, as any state in between may exist; `beside` it are others."""
         with closing(sqlite3.connect(":memory:")) as db:
             if beside is not None:
                 beside(db)
@@ -226,7 +226,7 @@ def check_databases(folder: Path) -> None:
 
 
 def _check_database(path: Path, name: str, layout: _Layout) -> None:
-    """Refuse what would be run when the database is used, such as a trigger, before anything of it is; then damage."""
+    """Reject anything that would run when the database is used, such as a trigger, then check for damage."""
     try:
         # Read as a mere file: what is next to it is no part of it, and nothing is written.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
@@ -246,7 +246,7 @@ def _check_database(path: Path, name: str, layout: _Layout) -> None:
 
 
 def _read_objects(db: sqlite3.Connection) -> Collection[tuple[str, str, str]]:
-    """List tables, indexes and all else that has SQL of its own, with the SQL in one line."""
+    """List tables, indexes and everything else with its own SQL, in one line each."""
     rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchmany(_MAX_OBJECTS)
     return [(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows]
 
@@ -296,7 +296,7 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
 
 
 def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:
-    """Write the archive: the list of contents first, so that a reader knows what is to come."""
+    """Write the archive, with its list of contents first for the reader."""
     packed.touch(mode=0o600)
     with packed.open("wb") as file:
         with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_QUICK) as archive:
@@ -332,7 +332,7 @@ def _map_database_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
-    """Explain errors of the file system in a sentence; `file` is the backup, `disk` what is being written."""
+    """Explain errors of the file system in a sentence; `file` is the backup, `disk` the target."""
     try:
         yield
     except OSError as error:
@@ -385,7 +385,7 @@ def _check_room(manifest: BackupManifest, home: Path) -> None:
 
 
 def _install(backup: BackupArchive, home: Path, draft: Path) -> None:
-    """Unpack and check everything, and only then put it in the place of what is there."""
+    """Unpack and check everything before replacing the existing data."""
     new, old = draft / "new", draft / "old"
     new.mkdir(parents=True)
     old.mkdir()

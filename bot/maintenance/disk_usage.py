@@ -49,9 +49,9 @@ def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
 
 
 def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
-    """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
+    """Name the folders used by repositories: their indexes, and clones in `home`.
 
-    Raises `RepositoryError` if one cannot be read, and so nobody knows which folder is its.
+    Raises `RepositoryError` if one cannot be read, because its folder is then unknown.
     """
     clones = (path.name for path in repositories if path.parent == home / REPOSITORIES_FOLDER)
     return frozenset([*(find_index_folder(path) for path in repositories), *clones])

@@ -21,7 +21,7 @@ _ENDING = ".json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRunNote:
-    """The data of a run without its checkpoints; `path` is where its repository is."""
+    """The data of a run without its checkpoints; `path` is its repository."""
 
     name: str
     path: str
@@ -29,14 +29,14 @@ class GoalRunNote:
 
 
 class GoalRunFiles:
-    """The files of one data folder; a process that dies lets go of those that it had."""
+    """The files of one data folder; a dying process releases its own."""
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "goals"
 
     @contextmanager
     def begin(self, path: str, task: str) -> Iterator[GoalRunNote]:
-        """Note a new run, and hold it until the context is closed."""
+        """Record a new run, and hold it until the context is closed."""
         secure_folder(self._folder)
         note = GoalRunNote(name=secrets.token_hex(4), path=path, task=task)
         place = self._locate(note.name)
@@ -49,7 +49,7 @@ class GoalRunFiles:
 
     @contextmanager
     def take_up(self, name: str | None, path: str) -> Iterator[GoalRunNote]:
-        """Hold an interrupted run, by default the last one of a repository; `GoalRunUnavailable` if there is none."""
+        """Take an interrupted run, by default the last one of a repository; `GoalRunUnavailable` if there is none."""
         note = (
             self._find(name)
             if name is not None

@@ -47,7 +47,7 @@ async def list_tables(sqlite: Database) -> dict[str, Sequence[str]]:
 
 
 async def copy_to_postgres(sqlite: Database, postgres: Database, table: str, columns: Sequence[str]) -> int:
-    """Copy a table in the order of its rows; return how many there are. Raises `MigrationError`."""
+    """Copy a table in the order of its rows; return their number. Raises `MigrationError`."""
     count = await _copy(sqlite, postgres, table, columns, order="rowid")
     await _compare(sqlite, postgres, table, columns)
     for sequence, column in await postgres.rows(_NUMBERED, (table, table)):  # the next row gets a new number
@@ -56,7 +56,7 @@ async def copy_to_postgres(sqlite: Database, postgres: Database, table: str, col
 
 
 async def copy_to_sqlite(postgres: Database, sqlite: Database, table: str, columns: Sequence[str]) -> int:
-    """Copy a table in the order of its rows; return how many there are. Raises `MigrationError`."""
+    """Copy a table in the order of its rows; return their number. Raises `MigrationError`."""
     numbered = [column for (column,) in await postgres.rows(_ORDER, (table,))]
     count = await _copy(postgres, sqlite, table, columns, order=numbered[0] if numbered else ", ".join(columns))
     await _compare(postgres, sqlite, table, columns)
@@ -77,13 +77,13 @@ async def _copy(source: Database, target: Database, table: str, columns: Sequenc
 
 
 async def _compare(source: Database, target: Database, table: str, columns: Sequence[str]) -> None:
-    """Raise `MigrationError` unless two tables hold the same rows."""
+    """Raise `MigrationError` unless two tables have the same rows."""
     if await _sum_up(source, table, columns) != await _sum_up(target, table, columns):
         raise MigrationError(f"The table {table} was not copied correctly. Nothing was changed; report this.")
 
 
 async def _sum_up(tables: Database, table: str, columns: Sequence[str]) -> tuple[int, int]:
-    """Return how many rows a table has, and a sum over what is in them that does not depend on their order."""
+    """Return a table's number of rows, and a checksum of its contents that ignores their order."""
     count, total = 0, 0
     async for batch in _read(tables, table, columns, order=", ".join(columns)):
         for row in batch:
@@ -121,9 +121,10 @@ class MigrationReport:
 
 
 async def move_to_postgres(home: Path, url: str, say: Say) -> MigrationReport:
-    """Copy a data folder to an empty database; the folder stays as it is.
+    """Copy a data folder to an empty database; the folder is unchanged.
 
-    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either database.
+    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either
+    database.
     """
     with _hold_draft(home) as draft:
         present = [name for name in (INBOX_FILE, CONVERSATIONS) if (home / name).exists()]
@@ -149,9 +150,10 @@ async def move_to_postgres(home: Path, url: str, say: Say) -> MigrationReport:
 
 
 async def move_to_sqlite(url: str, home: Path, say: Say) -> MigrationReport:
-    """Copy a database to a data folder without messages and conversations; the database stays as it is.
+    """Copy a database to a data folder without messages and conversations; the database is unchanged.
 
-    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either database.
+    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either
+    database.
     """
     with _hold_draft(home) as draft:
         if present := [name for name in (INBOX_FILE, CONVERSATIONS) if (home / name).exists()]:
@@ -175,7 +177,7 @@ async def move_to_sqlite(url: str, home: Path, say: Say) -> MigrationReport:
 
 @contextmanager
 def _hold_draft(home: Path) -> Iterator[Path]:
-    """Lock a data folder for this process alone, with a folder for drafts in it."""
+    """Lock a data folder exclusively, with a folder for drafts in it."""
     with hold_exclusive_lock(home):
         draft = home / DRAFT
         shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed at it

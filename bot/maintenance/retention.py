@@ -1,4 +1,4 @@
-"""Deletes what is older than the operator allows, and frees its disk space: daily, or on demand."""
+"""Deletes expired data, and frees its disk space: daily, or on demand."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Retention:
     sweep_segments: Callable[[], Awaitable[int]] | None = None
 
     async def sweep(self) -> SweepReport:
-        """Forget what is too old, and free its space. If one part cannot be swept, the others still are."""
+        """Delete expired data, and free its space. A part that cannot be swept does not stop the others."""
         before = self.clock.now() - self.days * DAY if self.days else 0.0
         problems = [*await self.sweep_indexes()] if self.sweep_indexes else []
         problems += await self._sweep_segments()
@@ -97,7 +97,7 @@ class Retention:
         return []
 
     def _drop_copies(self) -> Sequence[str]:
-        """Delete the copies of databases from before upgrades; return those that cannot be deleted."""
+        """Delete the copies of databases from before upgrades; return those that remain."""
         before = self.clock.now() - min(self.days or COPY_DAYS, COPY_DAYS) * DAY
         problems = []
         for copy in (copy for name in (CONVERSATIONS, INBOX_FILE) for copy in list_copies(self.home / name)):
@@ -156,7 +156,7 @@ async def _sweep_daily(sweep: Callable[[], Awaitable[SweepReport]], clock: Clock
 
 
 def describe_sweep(swept: SweepReport) -> str:
-    """Describe in a sentence what was forgotten."""
+    """Describe a sweep in a sentence."""
     return (
         f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
         f"{_count(swept.threads, 'thread')} and {_count(swept.ratings, 'rating')}."
@@ -164,7 +164,7 @@ def describe_sweep(swept: SweepReport) -> str:
 
 
 def sweep_to_record(swept: SweepReport) -> dict[str, Any]:
-    """Describe what was forgotten, for JSON."""
+    """Describe a sweep as JSON."""
     return {
         "conversations": swept.conversations,
         "messages": swept.messages,

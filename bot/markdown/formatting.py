@@ -45,19 +45,19 @@ def replace_control_characters(text: str) -> str:
 
 
 def to_one_line(text: str) -> str:
-    """Make text safe to stand inside a line."""
+    """Make text safe within a line."""
     return " ".join(replace_control_characters(text).split())
 
 
 def format_location(path: str, start_line: int, end_line: int) -> str:
-    """Name lines as people and editors do: `path:12-20`."""
+    """Name lines in the editors' form: `path:12-20`."""
     lines = str(start_line) if start_line == end_line else f"{start_line}-{end_line}"
     # A newline in a name must not begin a line.
     return f"{replace_control_characters(path.replace(chr(10), chr(0)))}:{lines}"
 
 
 def format_cited_place(citation: Citation) -> str:
-    """Name what a citation points to: lines of a file, or a commit; with its repository where there are several."""
+    """Name the target of a citation: lines of a file, or a commit; with several repositories, also its repository."""
     label = f"{citation.repository}/" if citation.repository else ""
     if not citation.path:
         return f"{label.replace('/', ' ')}commit {citation.commit[:12]}"
@@ -76,7 +76,7 @@ def find_link_target(citation: Citation, root: Path | None) -> str | None:
 
 
 def quote_link(address: str) -> str:
-    """Write a web address so that it can be in a Markdown link."""
+    """Escape a web address for a Markdown link."""
     return quote(address, safe=":/?#[]@!$&'*+,;=%~")
 
 
@@ -87,7 +87,7 @@ def format_footnote(citation: Citation) -> str:
 
 
 def format_dollars(dollars: float | None) -> str:
-    """Write what something costs; where no price is known, that."""
+    """Write a cost, or that its price is unknown."""
     if dollars is None:
         return "price not set"
     return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"

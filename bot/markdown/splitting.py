@@ -67,9 +67,9 @@ class MarkdownPiece:
 
 
 def count_units(text: str, *, utf16: bool, escaped: bool = False) -> int:
-    """Measure text: in characters, or in UTF-16 units, of which one beyond the basic plane takes two.
+    """Measure text in characters, or in UTF-16 units, of which one beyond the basic plane takes two.
 
-    With `escaped`, as it is where `&`, `<` and `>` are written as `&amp;`, `&lt;` and `&gt;`.
+    With `escaped`, count `&`, `<` and `>` as `&amp;`, `&lt;` and `&gt;`.
     """
     units = len(text.encode("utf-16-le", "surrogatepass")) // 2 if utf16 else len(text)
     return units + (4 * text.count("&") + 3 * (text.count("<") + text.count(">")) if escaped else 0)
@@ -171,7 +171,7 @@ class _Packing:
         return self._fence.opener if fits and "\n" not in self._fence.opener else self._fence.marker
 
     def _is_within(self, text: str, room: int) -> bool:
-        """Return whether text takes no more than some units, of which each character takes at least one."""
+        """Whether text takes at most so many units, of which each character takes at least one."""
         return len(text) <= room and self._count_units(text) <= room
 
     def pieces(self) -> list[MarkdownPiece]:

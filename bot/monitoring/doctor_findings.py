@@ -1,4 +1,4 @@
-"""The findings of `citebot doctor`: a level, a sentence, and what to do about it."""
+"""The findings of `citebot doctor`: a level, a sentence, and advice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHORTEST_SECRET = 6  # characters; what is shorter is part of too many words
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DoctorFinding:
-    """One thing that was looked at, in a sentence, and what to do about it."""
+    """One finding, in a sentence, with advice."""
 
     level: Level
     what: str
@@ -45,12 +45,12 @@ def make_warning(what: str, advice: str) -> DoctorFinding:
 
 
 def make_problem(what: str, advice: str = "") -> DoctorFinding:
-    """Something does not work. Without advice the sentence itself says what to do."""
+    """Make the finding of a problem. Without advice, the sentence itself says what to do."""
     return DoctorFinding(level="problem", what=what, advice=advice)
 
 
 async def run_checks(checks: Sequence[Check], *, secrets: Collection[str] = ()) -> Sequence[DoctorFinding]:
-    """Make all checks side by side, and return what they found in their order; no finding quotes a secret."""
+    """Run all checks in parallel, and return their findings in order; no finding quotes a secret."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_run_check(check)) for check in checks]
     return [_mask_secrets(finding, secrets) for task in tasks for finding in task.result()]

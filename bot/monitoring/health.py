@@ -38,7 +38,7 @@ Trust = Callable[[Request], bool]
 
 @dataclass(frozen=True, kw_only=True)
 class Readiness:
-    """The state of the process; it is ready if there are no reasons against it."""
+    """The state of the process; it is ready without reasons against it."""
 
     reasons: tuple[str, ...]
     platforms: Mapping[str, str]
@@ -174,9 +174,9 @@ class _Cached(Generic[T]):
 
 
 def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
-    """Say that there is nothing to answer from; empty while one repository can be read.
+    """Explain that there is nothing to answer from; empty while one repository can be read.
 
-    One that is not indexed yet is no reason: the next question indexes it.
+    One not yet indexed does not count: the next question indexes it.
     """
     if all(each.state == "failed" and not each.is_usable for each in repositories):
         return "No repository can be read: " + " ".join(each.sentence for each in repositories)
@@ -187,8 +187,9 @@ def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
 class ProbeHandlers:
     """Answers the probes. Trusted requests get names, sentences and figures; others only yes or no.
 
-    The address of a request does not identify its sender: a proxy on this machine forwards requests from this machine.
-    So the public server trusts only the token, and the one for this machine has its own port.
+    The address of a request does not identify its sender: a proxy on this machine forwards requests
+    from this machine. So the public server trusts only the token, and the one for this machine has
+    its own port.
     """
 
     health: Health
@@ -200,11 +201,11 @@ class ProbeHandlers:
     read_cluster: Callable[[], Awaitable[ClusterState]] | None = None  # where several processes share the work
 
     def join(self, router: Router) -> None:
-        """Add the paths to those that others reach."""
+        """Add the paths to the public ones."""
         self._add(router, self._has_token)
 
     def join_local(self, router: Router) -> None:
-        """Add the paths to those of a server that listens at a loopback address, at a port of its own."""
+        """Add the paths to a server on a separate loopback port."""
         self._add(router, is_local)
 
     def _add(self, router: Router, trust: Trust) -> None:
@@ -255,9 +256,10 @@ class ProbeHandlers:
 
 
 def is_local(request: Request) -> bool:
-    """Whether the request comes from this machine, is meant for it, and is passed on for nobody else.
+    """Whether the request comes from this machine, is meant for it, and was not forwarded.
 
-    A page in a browser of this machine can have any name lead here; then it is that name that is asked for.
+    A page in a browser of this machine can make any name lead here, but the request then contains
+    that name.
     """
     if any(name in request.headers for name in _FORWARDED):
         return False

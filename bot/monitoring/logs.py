@@ -35,7 +35,7 @@ TURN: ContextVar[LoggedTurn | None] = ContextVar("citebot_turn", default=None)
 
 @contextmanager
 def log_turn(run: str, conversation: str) -> Iterator[None]:
-    """Add the names of a turn to everything logged within the context, also by tasks that are started in it."""
+    """Add the names of a turn to all log lines within the context, including tasks started in it."""
     token = TURN.set(LoggedTurn(run=run, conversation=conversation))
     try:
         yield
@@ -88,7 +88,7 @@ class JsonFormatter(_Masking):
 
 
 def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
-    """Log our own records from a level on, and those of the libraries from warnings on."""
+    """Log our own records from a level on, and the libraries' warnings."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter(mask) if log_format == "json" else HumanFormatter(mask))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
@@ -100,7 +100,7 @@ def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
 
 @contextmanager
 def hold_log() -> Iterator[None]:
-    """Hold log lines back while something is drawn on the terminal, and write them when the context ends."""
+    """Delay log lines while something is drawn on the terminal, until the context ends."""
     root, held = logging.getLogger(), _HeldRecords()
     before, root.handlers = root.handlers, [held]
     try:
@@ -123,11 +123,11 @@ class _HeldRecords(logging.Handler):
 
 
 def is_json_logging() -> bool:
-    """Whether standard error is for lines of JSON alone."""
+    """Whether standard error is only for JSON lines."""
     return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
 
 
 def log_always(text: str, level: int = logging.INFO) -> None:
-    """Log a message whatever the level is set to."""
+    """Log a message regardless of the level."""
     logger = logging.getLogger(OURS[0])
     logger.handle(logger.makeRecord(logger.name, level, __file__, 0, text, (), None))

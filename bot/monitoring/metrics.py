@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ClusterMetrics(Collector):
-    """Shows the state that was noted last; what is unknown is left out."""
+    """Shows the last noted state, without unknown values."""
 
     def __init__(self) -> None:
         self.state: ClusterState | None = None
@@ -93,7 +93,7 @@ SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 30
 
 
 class BoundedLabels:
-    """Values of a label: those that came first as they are, so that no name from outside makes them many."""
+    """Values of a label: the first ones unchanged, so that outside names cannot create many."""
 
     def __init__(self, most: int = MOST_VALUES) -> None:
         self._known: set[str] = set()
@@ -153,7 +153,7 @@ class RunMetrics:
         )
 
     async def follow(self, events: Subscription) -> None:
-        """Count events as they arrive, and those that arrived too fast."""
+        """Count events as they arrive, and dropped ones."""
         dropped = 0
         async for event in events:
             self.take(event)
@@ -210,7 +210,7 @@ class RunMetrics:
 
 
 def _read_verdict(changes: Mapping[str, Any]) -> str:
-    """Return `allow`, `watch` or `block`; `empty` or `too_long` for what is no question at all."""
+    """Return `allow`, `watch` or `block`; `empty` or `too_long` for an invalid question."""
     if not changes.get("is_blocked"):
         return str(changes.get("gateway_verdict") or "allow")
     reason = str(changes.get("gateway_reason"))
@@ -218,7 +218,7 @@ def _read_verdict(changes: Mapping[str, Any]) -> str:
 
 
 class ConversationMetrics:
-    """A `ConversationObserver`; `registry` holds all that `/metrics` shows, and nothing is shared."""
+    """A `ConversationObserver`; `registry` has all metrics, and nothing is shared."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
@@ -257,7 +257,7 @@ class ConversationMetrics:
         release.labels(_read_release()).set(1)
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
-        """Measure how long a reply took to a stage."""
+        """Measure the time of a reply up to a stage."""
         self._stages.labels(platform, stage).observe(seconds)
 
     def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
@@ -276,15 +276,15 @@ class ConversationMetrics:
         self._lost.labels(platform, reason).inc()
 
     def count_request(self, path: str, status: int) -> None:
-        """Count an HTTP request; the path is that of the route, so that there are only so many."""
+        """Count an HTTP request by route, because paths are unlimited."""
         self._requests.labels(path, str(status)).inc()
 
     def count_closed(self, reason: str) -> None:
-        """Count a connection that was closed before it had brought a request."""
+        """Count a connection that was closed before it sent a request."""
         self._closed.labels(reason).inc()
 
     def measure_stall(self, seconds: float) -> None:
-        """Measure for how long the event loop was held."""
+        """Measure how long the event loop was blocked."""
         self._stalls.observe(seconds)
 
     def show_cluster(self, state: ClusterState | None) -> None:
@@ -292,7 +292,7 @@ class ConversationMetrics:
         self._cluster.state = state
 
     def text(self, load: AnswerLoad, repositories: Iterable[RepositoryState], now: float) -> bytes:
-        """Write everything in the text format, with the load and the indexes as they are."""
+        """Write everything in the text format, with the present load and indexes."""
         self._under_way.set(load.under_way)
         self._waiting.set(load.waiting)
         self._indexes.show(repositories, now)

@@ -33,7 +33,7 @@ class ConversationObserver(Protocol):
     """Counts events of conversations. Methods return at once, and raise nothing."""
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
-        """The reply to a question has come to a stage, so long after the question came in."""
+        """Record the time from a question to a stage of its reply."""
 
     def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
         """A try at a message is over."""

@@ -46,7 +46,7 @@ class Stall:
 
 
 class Meter(selectors.DefaultSelector):
-    """Waits for the loop, and measures how long each round between two waits takes."""
+    """Waits for the loop, and measures each round between two waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class Watchdog:
         self._report_finished_stalls()
 
     def _check_loop(self) -> None:
-        """Note where the loop is, if it has been at work for a while."""
+        """Record where the loop is, if it has been busy for a while."""
         under_way = self._meter.round
         if under_way is not None and under_way.number != self._logged:
             held = self._clock() - under_way.began - self._meter.collected

@@ -1,4 +1,4 @@
-"""A graph that people are shown: boxes and lines between them, as a list of sentences or as Mermaid."""
+"""A graph for people: boxes and lines between them, as a list of sentences or as Mermaid."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Flow:
         return "\n".join([f"{to_one_line(self.title)}:", *rows])
 
     def to_mermaid(self) -> str:
-        """Write it in Mermaid; what a name holds is never markup of it."""
+        """Write it as Mermaid; names never act as markup."""
         drawable = self.make_drawable()
         keys = {box.key: f"n{number}" for number, box in enumerate(drawable.boxes)}
         rows = [f'    {keys[box.key]}["{shorten(box.label).translate(_MERMAID)}"]' for box in drawable.boxes]
@@ -107,7 +107,7 @@ def _find_ends(lines: Sequence[FlowLine]) -> set[str]:
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:
-    """Return a name on one line, its middle left out where it is very long."""
+    """Return a name on one line, a very long one without its middle."""
     line = to_one_line(text[: 20 * longest]).strip() or "(nameless)"
     if len(line) <= longest:
         return line

@@ -63,7 +63,7 @@ _STYLE = (
 
 
 def draw_png(svg: str, zoom: float = 1.0) -> bytes:
-    """Draw an SVG, which must be of citebot's own making: one may name files of the machine, and they are drawn."""
+    """Draw an SVG, which citebot itself must have made: an SVG may name local files, which would be drawn."""
     return resvg_py.svg_to_bytes(
         svg_string=svg,
         zoom=zoom,
@@ -75,13 +75,13 @@ def draw_png(svg: str, zoom: float = 1.0) -> bytes:
 
 
 def spell_out(flow: Flow) -> Flow:
-    """Return a graph whose words the font of PNGs can draw."""
+    """Return a graph with only words that the PNG font can draw."""
     boxes = [replace(box, label=spell_letters(box.label), note=spell_letters(box.note)) for box in flow.boxes]
     return replace(flow, title=spell_letters(flow.title), legend=spell_letters(flow.legend), boxes=boxes)
 
 
 def spell_letters(text: str) -> str:
-    """Write a letter that the font lacks by plainer ones where it is made of such, else by its number: `\\u6f22`."""
+    r"""Replace a letter that the font lacks by its plain parts, else by its number: `\u6f22`."""
     line = to_one_line(text[:1_000])
     return line if line.isascii() else "".join(map(_spell_letter, line))
 
@@ -142,7 +142,7 @@ def render_flow(flow: Flow, form: FlowForm) -> bytes:
 
 
 def arrange_flow(flow: Flow) -> PlacedFlow:
-    """Place a graph in the way in which it can be read best in a chat: not too wide, then small."""
+    """Place a graph for a chat: not too wide, then small."""
     drawable = flow.make_drawable()
     found = _choose_arrangement(drawable)
     return found if found.width <= _LEGIBLE else _choose_arrangement(_compact(drawable))
@@ -173,7 +173,7 @@ def _compact(flow: Flow) -> Flow:
 
 
 def lay_out_flow(flow: Flow, direction: Direction, *, widest: float = math.inf) -> DiagramLayout:
-    """Lay a graph out; where it gathers, from its end, so that its boxes are near to that."""
+    """Lay out a graph; if it converges, start from its end so that boxes are close to it."""
     widths = {box.key: BOX_HEIGHT if direction == "rightwards" else measure_box(box) for box in flow.boxes}
     lines = [(line.source, line.target) for line in flow.lines]
     if not flow.gathers:

@@ -106,7 +106,7 @@ def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]
 
 
 def _reduce_crossings(layers: list[list[Place]], neighbours: nx.Graph[Place]) -> None:
-    """Order each layer by where its neighbours stand, downwards and upwards in turn."""
+    """Order each layer by its neighbours' positions, downwards and upwards alternately."""
     for sweep in range(SWEEPS):
         for layer in layers if sweep % 2 else reversed(layers):
             position = {place: number / len(each) for each in layers for number, place in enumerate(each)}
@@ -137,7 +137,7 @@ def _spread(
 
 
 def _space_apart(wanted: Sequence[float], gaps: Sequence[float]) -> list[float]:
-    """Return places at least that far apart, between the ones pushed to the right and the ones pushed to the left."""
+    """Return places at least that far apart, between the positions pushed right and left."""
     rightwards, leftwards = list(wanted), list(wanted)
     for number, gap in enumerate(gaps):
         rightwards[number + 1] = max(rightwards[number + 1], rightwards[number] + gap)

@@ -1,4 +1,4 @@
-"""Reads flowcharts in Mermaid's language into graphs; one that has anything else in it is not read at all."""
+"""Reads flowcharts in Mermaid's language into graphs; rejects those with anything else."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _NotRead(Exception):
 
 
 def read_flowchart(source: str) -> tuple[Flow, Direction] | None:
-    """Read a flowchart, with its subgraphs taken apart; None if it cannot be drawn as it is meant."""
+    """Read a flowchart, with its subgraphs flattened; None if it cannot be drawn faithfully."""
     try:
         return _Reader(source).read() if len(source) <= LONGEST_SOURCE else None
     except _NotRead:
@@ -134,7 +134,7 @@ def clean_label(label: str) -> str:
 
 
 def write_label(box: FlowBox, label: str) -> FlowBox:
-    """Write a label on a box: its first line, and what follows in small."""
+    """Write a label on a box: its first line, and the rest in small."""
     parts = re.split(r"<br ?/?>", clean_label(label))
     first, *rest = [line for part in parts for line in wrap_words(part, LONGEST_LABEL)] or [box.key]
     return replace(box, label=first, note=" ".join(rest))

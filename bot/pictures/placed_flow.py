@@ -42,7 +42,7 @@ class PlacedBox:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlacedLine:
-    """A line as curves, the last of which ends where its tip begins; the first corner of the tip is its point."""
+    """A line as curves, the last of which ends where its tip begins; the tip's first corner is its point."""
 
     line: FlowLine
     curves: Sequence[Curve]
@@ -68,12 +68,12 @@ class PlacedFlow:
 
 
 def count_cells(text: str) -> int:
-    """Return how many letters of a monospace font a text is as wide as."""
+    """Return the width of a text in cells of a monospace font."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def wrap_words(text: str, cells: int) -> list[str]:
-    """Break the first 1,000 characters of a text into lines of so many cells, between words where they are shorter."""
+    """Wrap the first 1,000 characters of a text into lines of so many cells, between words if possible."""
     lines = [""]
     for word in text[:1_000].split():
         rest = word
@@ -141,7 +141,7 @@ class _Router:
         self.boxes = [self._place_box(box) for box in flow.boxes]
 
     def _measure_layers(self, flow: Flow, shrink: float) -> Sequence[tuple[float, float]]:
-        """Return where each layer begins and ends."""
+        """Return the extent of each layer."""
         thick: dict[int, float] = defaultdict(float)
         for box in flow.boxes:
             depth = self._nodes[box.key][1]
@@ -159,7 +159,7 @@ class _Router:
         return found
 
     def _choose_ports(self, flow: Flow) -> Mapping[tuple[FlowLine, bool], float]:
-        """Choose where along the sides of their boxes lines begin and end, so that they cross little."""
+        """Choose where lines meet the sides of their boxes, so that they cross little."""
         sides: defaultdict[tuple[str, bool], list[tuple[float, FlowLine, bool]]] = defaultdict(list)
         for line in flow.lines:
             stops = self._stops[line.source, line.target]

@@ -1,4 +1,4 @@
-"""Reads sequence diagrams in Mermaid's language and places them; one with anything else in it is not read at all."""
+"""Reads and places sequence diagrams in Mermaid's language; rejects those with anything else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _NotRead(Exception):
 
 
 def read_sequence(source: str) -> PlacedFlow | None:
-    """Read a sequence diagram; None where it cannot be drawn as it is meant."""
+    """Read a sequence diagram; None if it cannot be drawn faithfully."""
     lines = [line.strip() for line in source.splitlines()]
     rows = [line for line in lines if line and not _SKIPPED.fullmatch(line)]
     if len(source) > LONGEST_SOURCE or rows[:1] != ["sequenceDiagram"]:

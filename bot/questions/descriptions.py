@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def format_age(seconds: float) -> str:
-    """Say how long ago something was."""
+    """Describe how long ago something was."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds >= length:
             count = int(seconds // length)
@@ -28,7 +28,7 @@ def format_age(seconds: float) -> str:
 
 
 def describe_freshness(status: IndexStatus, now: float) -> str:
-    """Say in one line at which commit a repository is indexed, since when, and what is missing."""
+    """Describe in one line a repository's indexed commit, its age, and what is missing."""
     if status.commit is None or status.indexed_at is None:
         return f"{status.repository} is not indexed yet"
     branch = f" on {status.branch}" if status.branch else ""
@@ -79,7 +79,7 @@ async def _find_ref_line(answer: Answer, repositories: Repositories, at: NamedRe
 
 
 def describe_ref_read(repository: str, commit: str, at: NamedRef, status: IndexStatus) -> str:
-    """Say at which ref an answer was read, and that this is not the newest commit of the followed branch."""
+    """Describe the ref of an answer that is not the newest commit of the followed branch."""
     place = f"commit {commit[:7]}" if at.kind == "commit" else f"{at.name}, commit {commit[:7]}"
     is_newest = commit == status.commit and not status.commits_behind
     branch = status.branch or "the followed branch"
@@ -87,7 +87,7 @@ def describe_ref_read(repository: str, commit: str, at: NamedRef, status: IndexS
 
 
 def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:
-    """Say at which commit an answer was read, and what has changed since, as far as that is known here."""
+    """Describe the commit of an answer, and the known changes since."""
     parts = [f"Read {repository} at {commit[:7]}"]
     if commit == status.commit and status.indexed_at is not None:
         parts[0] += f" ({status.branch})" * bool(status.branch) + f", indexed {format_age(now - status.indexed_at)}"
@@ -113,7 +113,7 @@ def describe_status(status: IndexStatus, now: float) -> str:
 
 
 def describe_progress(name: str, progress: Progress) -> str:
-    """Say how far indexing has come."""
+    """Describe the progress of indexing."""
     what = {"listing": "Listing files", "parsing": "Reading files", "embedding": "Embedding", "writing": "Writing"}
     line = f"Indexing {name}: {what.get(progress.stage, 'Finishing').lower()}"
     if progress.total <= 0:
@@ -123,7 +123,7 @@ def describe_progress(name: str, progress: Progress) -> str:
 
 
 def describe_refresh(report: RefreshReport, name: str) -> str:
-    """Say what came of indexing."""
+    """Describe the result of indexing."""
     warnings = "".join(f"\n{to_one_line(warning)}" for warning in report.warnings)
     if report.previous == report.commit and not report.changed and not report.removed:
         return f"`{name}` was up to date at {report.commit[:7]}.{warnings}"
@@ -134,7 +134,7 @@ def describe_refresh(report: RefreshReport, name: str) -> str:
 
 
 def explain_answer(record: TurnRecord) -> str:
-    """Say how an answer was found."""
+    """Explain how an answer was found."""
     lines = [
         f"- Route: {record.route}",
         f"- Repository: {_list_repositories(record)}",

@@ -1,4 +1,4 @@
-"""Answers that are given again: to the same question, about the same code, for who may see all of it by now."""
+"""Reuses answers for the same question about the same code, for people who may see all of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AskedCode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReusedAnswer:
-    """An earlier answer as it is true now, what was kept of it, and a line on where it comes from."""
+    """An earlier answer in its present form, its record, and a line on its origin."""
 
     answer: Answer
     fields: Mapping[str, Any]
@@ -62,7 +62,7 @@ class AnswerReuse:
     async def read(
         self, question: str, names: Sequence[str], ref: NamedRef | None, held: CodeSearch | None
     ) -> AskedCode | None:
-        """Read what a question means; None where it may mean more than that."""
+        """Read the meaning of a question; None if it may have several."""
         codes = {name: held or await self.repositories.pin_existing(name) for name in names}
         meaning = await read_meaning(question, list(codes.values()))
         if meaning is None or not codes:
@@ -76,7 +76,7 @@ class AnswerReuse:
         )
 
     async def find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
-        """Find an answer to the same question that is still true, and whose code all lies open to the asker."""
+        """Find an answer to the same question that is still true, and whose code the asker may see."""
         found = await self.answers.list_reusable(asked.key, asked.place, most=MAX_TRIED)
         for one in found:
             answer = _read_answer(one.fields["answer"])
@@ -97,7 +97,7 @@ class AnswerReuse:
     async def collect(
         self, asked: AskedCode, answer: Answer, requests: Sequence[Any], evidence: AnswerEvidence | None
     ) -> Mapping[str, Any] | None:
-        """Collect what an answer rests on, to look it up again later; None where it must not be given again."""
+        """Collect the lookups and lines that an answer rests on; None if it must not be reused."""
         is_of_code = answer.route in _ROUTES and not (answer.meanings or answer.missing or answer.is_pointing)
         is_current = answer.read_at == {name: code.commit.sha for name, code in asked.codes.items()}
         is_here = all(one.path and not one.is_elsewhere for one in answer.citations)
@@ -125,7 +125,7 @@ class AnswerReuse:
         return ReusableAnswer(meaning=asked.key, place=asked.place, fields={**fields, **own})
 
     async def _is_true(self, asked: AskedCode, answer: Answer, queries: Mapping[str, Sequence[Any]]) -> bool:
-        """Whether all that an answer cites is as it was, and its lookups find what they found."""
+        """Whether all cited lines and lookup results of an answer are unchanged."""
         for name, code in asked.codes.items():
             before = answer.read_at[name]
             cited = sorted({one.path for one in answer.citations if one.repository in {"", name}})
@@ -150,7 +150,7 @@ class AnswerReuse:
 
 
 def _may_know(message: IncomingMessage, one: ReusableAnswer) -> bool:
-    """Whether somebody has seen the question: it is their own, or was asked where they are, before everybody."""
+    """Whether somebody may know of the question: it is theirs, or was asked publicly in the same place."""
     is_here = one.fields["channel"] == _name_channel(message)
     return is_here and (one.fields["author"] == message.author or not (one.fields["private"] or message.private))
 
@@ -165,7 +165,7 @@ def _read_answer(fields: Mapping[str, Any]) -> Answer:
 
 
 def _move(answer: Answer, codes: Mapping[str, CodeSearch]) -> Answer:
-    """Return an answer as it is read at the present commits, where its lines are the same."""
+    """Return an answer at the present commits, if its lines are the same."""
     now = {name: code.commit.sha for name, code in codes.items()}
     citations = tuple(_move_citation(one, codes[one.repository or answer.repository]) for one in answer.citations)
     commit, commits = now[answer.repository] if answer.commit else "", now if answer.commits else {}

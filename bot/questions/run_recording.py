@@ -1,4 +1,4 @@
-"""Records what an answer is derived from, out of the events of its run."""
+"""Records the inputs of an answer from the events of its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = tuple[str, int, int, str]  # path, first line, last line, commit
 
 
 class RunRecording:
-    """The reads of one run, and the replies of models; `question` is what the agent was asked."""
+    """The reads of one run, and the replies of models; `question` is the agent's."""
 
     def __init__(self, question: str, attachments: Attachments | None = None) -> None:
         self.question = question
@@ -97,7 +97,7 @@ class RunRecording:
         )  # fmt: skip
 
     def _find_use(self, place: Place, answer: Answer) -> Use:
-        """Return the use of lines that were read: cited lines may be a part of them."""
+        """Return the use of read lines: cited lines may be a part of them."""
         path, start, end, _ = place
         for cited in answer.citations:
             is_its = path == cited.path or bool(answer.commits and path.endswith(f"/{cited.path}"))

@@ -104,7 +104,7 @@ class StreamingAnswer:
         self._status = describe_place_in_line(before) or "Reading the question"
 
     def take(self, event: AgentEvent) -> bool:
-        """Take an event in; False if it changes nothing that people see."""
+        """Take an event; False if it changes nothing visible."""
         payload = event.payload
         match event.kind:
             case "step_start" | "tool_start":
@@ -136,7 +136,7 @@ class StreamingAnswer:
 
     @property
     def text_so_far(self) -> str:
-        """The text written before the run was stopped, without marks unless it had reached its answer."""
+        """The text of a stopped run, without marks unless its answer was complete."""
         if self.answer is not None and self.answer.route != "stopped":
             return self.final_content().text
         text = replace_markers(self._text, [""] * len(find_markers(self._text)))
@@ -150,7 +150,7 @@ class StreamingAnswer:
 
     @property
     def text_with_marks(self) -> str:
-        """The answer with its marks as they are; before there is one, `ValueError`."""
+        """The answer with its marks unchanged; `ValueError` before there is one."""
         if self.answer is None:
             raise ValueError("The run has not finished.")
         safe = neutralize(self.answer.text, self._hosts).rstrip()
@@ -165,10 +165,10 @@ class StreamingAnswer:
         asking: bool = False,
         renewing: bool = False,
     ) -> MessageContent:
-        """Return the answer, its marks linked to their lines; before there is one, `ValueError`.
+        """Return the answer, its marks linked to their lines; `ValueError` before there is one.
 
-        With `verifying`, it offers to find out by running something whether it is right; with `asking`, buttons ask
-        what else the question may mean; with `renewing`, one asks it anew.
+        With `verifying`, it offers to check the answer by a run; with `asking`, buttons ask the
+        other meanings; with `renewing`, one asks it anew.
         """
         if self.answer is None:
             raise ValueError("The run has not finished.")
@@ -196,7 +196,7 @@ class StreamingAnswer:
         )
 
     def _describe_missing(self, answer: Answer) -> str:
-        """Say which of the repositories that were asked about are not in the answer, and why."""
+        """Say which of the requested repositories are missing, and why."""
         return "\n".join(
             f"*{neutralize(name, ())} is missing from this answer:* {neutralize(to_one_line(reason), self._hosts)}"
             for name, reason in answer.missing.items()

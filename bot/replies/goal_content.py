@@ -21,7 +21,7 @@ _COMMAND_TOOLS = frozenset({"bash_exec", "run_pytest"})  # their commands are sh
 
 @dataclass(kw_only=True)
 class _Iteration:
-    """The commands and calls of one iteration; `found` is what its check has found."""
+    """The commands and calls of one iteration; `found` is the result of its check."""
 
     title: str
     steps: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class GrowingGoal:
         self._status = waiting if before else "Preparing the sandbox"
 
     def take(self, event: AgentEvent) -> bool:
-        """Take an event in; False if it changes nothing that people see."""
+        """Take an event; False if it changes nothing visible."""
         payload = event.payload
         match event.kind:
             case "step_start" if payload["node"] == "plan":
@@ -86,7 +86,7 @@ class GrowingGoal:
         return True
 
     def partial_content(self) -> MessageContent:
-        """Return what has been done so far."""
+        """Return the progress so far."""
         return MessageContent(
             text=self._write_iterations(),
             status=neutralize(f"{self._status} …", ()),
@@ -143,7 +143,7 @@ class GrowingGoal:
         return neutralize("\n\n".join(filter(None, ("\n".join(lines), current.write_steps()))), self._hosts)
 
     def _make_patch(self, verdict: GoalVerdict) -> tuple[Attachment | None, str]:
-        """Make a file of the patch, and say how it is applied."""
+        """Make a file of the patch, and say how to apply it."""
         if not verdict.patch:
             return None, ""
         text = verdict.patch.decode(errors="replace")
@@ -155,7 +155,7 @@ class GrowingGoal:
 
 
 def make_goal_proposal(text: str, run_id: str, hosts: Collection[str]) -> MessageContent:
-    """Show what a goal run would be, with the buttons that decide about it."""
+    """Show the proposal of a goal run, with its buttons."""
     return MessageContent(
         text=neutralize(text, hosts),
         buttons=(

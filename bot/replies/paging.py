@@ -25,7 +25,7 @@ _CUT = "The rest is too long for a message."
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Page:
-    """One message of a reply; `end` is how far into the text it goes."""
+    """One message of a reply; `end` is its last position in the text."""
 
     content: MessageContent
     end: int
@@ -41,10 +41,10 @@ def split_into_pages(
     most: int = 100,
     final: bool = True,
 ) -> Sequence[Page]:
-    """Lay content out as messages, of which the last one has status, footer and buttons.
+    """Split content into messages, the last of which has status, footer and buttons.
 
-    `fixed` is text that messages show already and that is not repeated. Where there would be more than `most`, a
-    growing reply ends early and a final one is its beginning and a file.
+    `fixed` is text already shown, which is not repeated. If there would be more than `most`, a
+    growing reply ends early, and a final one is its beginning and a file.
     """
     start, opener = _find_rest(content.text, fixed)
     text = opener + content.text[start:]
@@ -69,7 +69,7 @@ def split_into_pages(
 
 
 def show_without_file(content: MessageContent, why: str, able: Capabilities) -> MessageContent:
-    """Return a message with the beginning of its file as a code block, as far as there is room, and why."""
+    """Return a message with the beginning of its file as a code block, as room allows, and the reason."""
     file = content.file
     if file is None:
         return content
@@ -94,7 +94,7 @@ def _measure(text: str, able: Capabilities) -> int:
 
 
 def cut_to_stable(text: str) -> str:
-    """Return the beginning of growing text that what follows cannot change: no open code span, link or word."""
+    """Return the beginning of growing text that later text cannot change: no open code span, link or word."""
     line_start = text.rfind("\n") + 1
     if find_fence(text, line_start) is not None:
         return text[:line_start]
@@ -108,7 +108,7 @@ def cut_to_stable(text: str) -> str:
 
 
 def _find_rest(text: str, fixed: str) -> tuple[int, str]:
-    """Find where the text continues after what is fixed, and the opener of the code block that is open there."""
+    """Find where the text continues after the fixed part, and the opener of an unfinished code block."""
     if not fixed or not text.startswith(fixed):
         return 0, ""
     fence = find_fence(text, len(fixed))

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Part:
-    """One message of the reply, and what it shows, None if that is unknown; `end` is how far the text goes in it."""
+    """One message of the reply, and its content (None if unknown); `end` is its last position in the text."""
 
     handle: MessageHandle
     shown: MessageContent | None
@@ -51,10 +51,11 @@ class _Part:
 class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` is its lasting name.
 
-    With the messages of an earlier try, it continues in them; `recovered` means that there may be more, sent but not
-    noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply shows
-    something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still show
-    progress: a process that was suspended must not overwrite the progress of another.
+    With the messages of an earlier try, it continues in them; `recovered` means that there may be
+    more, sent but not noted. `on_stop` is called when a person presses a platform's own stop
+    button, `on_shown` whenever the reply shows something. `is_taken` tells whether a message is
+    part of another reply, `may_grow` whether this one may still show progress: a paused process
+    must not overwrite the progress of another.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class Reply:
         return (*self._fixed, *(part.handle for part in self._parts))
 
     async def begin(self, content: MessageContent, *, may_stream: bool = True) -> None:
-        """Post the placeholder; a platform that cannot change messages shows in its own way that work is in progress.
+        """Post the placeholder; a platform that cannot change messages shows progress in its own way.
 
         A stream is only for the process that continues it.
         """
@@ -124,16 +125,17 @@ class Reply:
             await self._deliver(content, final=False, patient=True)
 
     def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
-        """Make this the newest content; never waits. It is sent while `keep_growing` is open, if nothing newer comes.
+        """Set the newest content; never waits. It is sent while `keep_growing` is open, unless newer content comes.
 
-        A function is called when its content is sent: an answer changes far more often than people are shown it.
+        A function is called when its content is sent: an answer changes far more often than it is
+        shown.
         """
         self._newest = content
         self._changed.set()
 
     @asynccontextmanager
     async def keep_growing(self) -> AsyncIterator[None]:
-        """Send what is shown for as long as the context is open; only an error breaks off a call in flight."""
+        """Send the newest content for as long as the context is open; only an error interrupts a call in flight."""
         task = asyncio.create_task(self._grow())
         try:
             yield
@@ -154,7 +156,7 @@ class Reply:
             self._on_shown(content)
 
     async def _retry(self, send: Callable[..., Awaitable[None]], content: MessageContent, **how: bool) -> None:
-        """Send, and once more where the platform gives no answer, up to the last try."""
+        """Send, and retry if the platform does not answer, up to the last try."""
         retrying = AsyncRetrying(
             sleep=self._transport.clock.sleep,
             retry=retry_if_exception_type(PlatformUnreachable),
@@ -214,7 +216,7 @@ class Reply:
         return "stream_append" if self._stream is not None else "edit"
 
     async def _deliver(self, content: MessageContent, *, final: bool, patient: bool) -> None:
-        """Show the content by the stream, or by messages; where one way turns out to be closed, by the next."""
+        """Show the content by the stream or by messages; if one way is closed, try the next."""
         while True:
             try:
                 if self._stream is not None and await self._send_by_stream(self._stream, content, final=final):
@@ -254,7 +256,7 @@ class Reply:
         return True
 
     async def _send_by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
-        """Add what is new to the stream; False if that does not make it show the content."""
+        """Add new text to the stream; False if that does not result in the content."""
         text = content.text if final else cut_to_stable(content.text)
         pages = await self._lay_out(content)
         if len(pages) > 1 or not text.startswith(self._streamed):
@@ -274,7 +276,7 @@ class Reply:
         return True
 
     async def _leave_stream(self) -> None:
-        """End the stream as it is; what it shows is put right by changing its message."""
+        """End the stream unfinished; changing its message corrects its text."""
         if self._stream is None:
             return
         stream, self._stream = self._stream, None
@@ -284,7 +286,7 @@ class Reply:
             log.info("a stream was left without its end: %s", error)
 
     async def _send_by_messages(self, content: MessageContent, *, final: bool) -> None:
-        """Make the messages show the content: change those that differ, send missing ones."""
+        """Make the messages show the content: change differing ones, send missing ones."""
         able = self._platform.capabilities
         if not able.edits and not final:
             return
@@ -299,7 +301,7 @@ class Reply:
         await self._drop_parts(len(pages))
 
     async def _lay_out(self, content: MessageContent, **how: Any) -> Sequence[Page]:
-        """Lay a content out as messages; a long one in a thread, so that other replies need not wait."""
+        """Split content into messages; long content in a thread, so that other replies need not wait."""
         able = self._platform.capabilities
         lay_out = partial(split_into_pages, content, self._limit, utf16=able.utf16, escaped=able.escapes, **how)
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
@@ -316,7 +318,7 @@ class Reply:
         return True
 
     async def _give_up(self, number: int) -> None:
-        """Get a message that cannot be changed out of the way; where it must stay, its text is not repeated."""
+        """Abandon a message that cannot be changed; if it must stay, do not repeat its text."""
         part = self._parts[number]
         try:
             await self._call("withdraw", lambda: self._platform.withdraw(part.handle))
@@ -343,7 +345,7 @@ class Reply:
             await self._add(_Part(handle, page.content, page.end))
 
     async def _post_to_end(self, page: Page, nonce: str) -> MessageHandle:
-        """Post a message. Where that is interrupted it is posted all the same, so what people see is noted here."""
+        """Post a message. An interruption does not stop the post, so note here what people see."""
         posting = asyncio.ensure_future(self._platform.post(self._place, page.content, nonce=nonce))
         try:
             return await asyncio.shield(posting)
@@ -359,7 +361,7 @@ class Reply:
             self._posted_late.append(posting.result())
 
     async def _recover_message(self) -> bool:
-        """Look for the next message, if it may have been sent before anybody could note it."""
+        """Look for the next message, which may have been sent but not noted."""
         if not self._unsure:
             return False
         handle, known = await self._platform.find_reply(self._place, self._make_nonce(self._sent)), None
@@ -388,7 +390,7 @@ class Reply:
             await self._note(self.handles)
 
     async def _call(self, method: SendMethod, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call within the budget, which `_grow` has waited for already where the call is prepaid."""
+        """Make a call within the budget; `_grow` has already waited for a prepaid one."""
         if self._prepaid == method:
             self._prepaid = None
         else:

@@ -44,7 +44,7 @@ class SendBudget:
         await self._get_bucket(method, place).take(urgent=urgent)
 
     def try_take(self, method: SendMethod, place: Place) -> bool:
-        """Count a call if it may be made at once; methods without a rate always may."""
+        """Count a call if it may be made immediately; methods without a rate always may."""
         return self._get_bucket(method, place).try_take()
 
     def take_spare(self, method: SendMethod, place: Place) -> bool:
@@ -100,7 +100,7 @@ class _Ticket:
 
 
 class _Bucket:
-    """The tokens of one method in one place, and the line of those who wait for one."""
+    """The tokens of one method in one place, and the queue for them."""
 
     def __init__(self, rate: RateLimit | None, clock: Clock) -> None:
         self._rate = rate

@@ -1,1 +1,1 @@
-"""The configured repositories: how up to date each is, and the choice of the one that a question is about."""
+"""The configured repositories: their freshness, and the choice for a question."""

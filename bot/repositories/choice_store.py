@@ -36,11 +36,11 @@ class RoutedQuestion(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryChoice:
-    """The repositories that a question is about, the most likely first or as the question names them.
+    """The repositories that a question is about, the likeliest first or as the question names them.
 
-    `why` tells how they were found, `remark` is a line that the answer has to begin with, or empty. `question` is what
-    was asked without the words that only say of which repository. `decides` says that the conversation is about them
-    from now on, if it is about none yet.
+    `why` gives the reason, `remark` is the first line of the answer, or empty. `question` lacks the
+    words that only choose a repository. `decides` says that the conversation is about them from now
+    on, if it is about none yet.
     """
 
     repositories: tuple[str, ...]
@@ -52,14 +52,14 @@ class RepositoryChoice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AmbiguousRepository:
-    """It is unclear which repository is meant: the likeliest, best first, and how many there are in all."""
+    """Several repositories are possible: the likeliest, best first, and their total number."""
 
     likeliest: tuple[str, ...]
     of: int
 
 
 def make_clarifying_question(unclear: AmbiguousRepository, run_id: str) -> MessageContent:
-    """Ask back. A button stands for the place of a repository among those offered: its value must be short."""
+    """Ask back. A button represents a repository by its position, because its value must be short."""
     buttons = tuple(
         Button(action="choose", label=name[:LONGEST_LABEL], value=f"{run_id}.{number}")
         for number, name in enumerate(unclear.likeliest)
@@ -88,7 +88,7 @@ class ConversationTopic:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PendingQuestion:
-    """A question whose author was asked which repository it is about, the names that were offered, and when."""
+    """A question with an unclear repository, the offered names, and the time."""
 
     run_id: str
     question: str
@@ -104,12 +104,12 @@ class ChoiceStore:
         self._clock = clock
 
     async def topic(self, conversation: str) -> ConversationTopic | None:
-        """Return what a conversation is about."""
+        """Return a conversation's repositories."""
         row = await self._database.row("SELECT repository, at FROM topics WHERE conversation = ?", (conversation,))
         return ConversationTopic(repositories=tuple(row[0].split("\n")), at=row[1]) if row else None
 
     async def set_topic(self, conversation: str, repositories: Sequence[str]) -> None:
-        """Note what a conversation is about from now on."""
+        """Set a conversation's repositories."""
         await self._database.write(
             "INSERT INTO topics (conversation, repository, at) VALUES (?, ?, ?) "
             "ON CONFLICT (conversation) DO UPDATE SET repository = excluded.repository, at = excluded.at",
@@ -117,7 +117,7 @@ class ChoiceStore:
         )
 
     async def recent(self, channel: str) -> Sequence[str]:
-        """Return what the conversations whose keys begin so were about, newest first."""
+        """Return the subjects of the conversations with a key prefix, newest first."""
         rows = await self._database.rows(
             "SELECT repository FROM topics WHERE conversation >= ? AND conversation < ? GROUP BY repository "
             "ORDER BY max(at) DESC LIMIT 20",
@@ -173,18 +173,18 @@ class ChoiceStore:
         return _make_pending_question(*row) if row else None
 
     async def close(self, run_id: str) -> None:
-        """Drop what is kept of a turn that is over."""
+        """Drop the data of a finished turn."""
         await self._database.write("DELETE FROM routes WHERE run_id = ?", (run_id,))
         await self._database.write("DELETE FROM asked_back WHERE run_id = ?", (run_id,))
 
     async def forget(self, conversation: str) -> None:
-        """Drop what is kept of a conversation."""
+        """Drop the data of a conversation."""
         await self._database.write("DELETE FROM topics WHERE conversation = ?", (conversation,))
         await self._database.write("DELETE FROM routes WHERE conversation = ?", (conversation,))
         await self._database.write("DELETE FROM asked_back WHERE conversation = ?", (conversation,))
 
     async def forget_old(self, before: float) -> None:
-        """Drop what is older than a time."""
+        """Drop data older than a time."""
         await self._database.write("DELETE FROM topics WHERE at < ?", (before,))
         await self._database.write("DELETE FROM routes WHERE at < ?", (before,))
         await self._database.write("DELETE FROM asked_back WHERE at < ?", (before,))

@@ -1,4 +1,4 @@
-"""Decides which repositories a question is about: a name in it, its conversation, its channel, the code it names."""
+"""Chooses the repositories of a question: by name, conversation, channel, or code in it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NONE_VISIBLE = "There are no repositories here that you may ask about."
 
 @dataclass(frozen=True, kw_only=True)
 class _Asking:
-    """A message, the repositories that its author may ask about there, and what it names of them."""
+    """A message, the repositories that its author may ask about there, and those that it names."""
 
     message: IncomingMessage
     conversation: str
@@ -42,9 +42,10 @@ class _Asking:
 class RepositoryChooser:
     """Routes questions to repositories that the author may ask about in the place of the message.
 
-    A question goes to the repositories that it names; else to those of its conversation, which are those of the first
-    question there, or the one of `use`; else to the one in use in the channel, or the channel's by configuration; else
-    to the only one that clearly has the names in the question; else its author is asked.
+    A question goes to the repositories that it names; else to those of its conversation, which are
+    those of the first question there, or the one of `use`; else to the one in use in the channel,
+    or the channel's by configuration; else to the only one that clearly has the names in the
+    question; else its author is asked.
     """
 
     def __init__(
@@ -66,9 +67,10 @@ class RepositoryChooser:
         self._lookups = HintLookup(repositories)
 
     async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
-        """Decide for a turn, the same again after a restart; `context` is the question with the messages around it.
+        """Decide for a turn, identically after a restart; `context` is the question with the messages around it.
 
-        What is unclear is kept until its author has chosen. Raises `NotAllowed` if nothing may be answered.
+        Unclear choices are kept until the author decides. Raises `NotAllowed` if citebot may answer
+        nothing.
         """
         asking = self._make_asking(entry.message, entry.conversation)
         if self._has_one:
@@ -88,7 +90,7 @@ class RepositoryChooser:
         return found
 
     async def find_meant(self, message: IncomingMessage, conversation: str, named: str = "") -> str:
-        """Return the repository that a command is about, empty if it may be any; raises `NotAllowed`."""
+        """Return the repository of a command, empty if it may be any; raises `NotAllowed`."""
         if named:
             self._access.check_repository(message, named)
             return named
@@ -97,19 +99,19 @@ class RepositoryChooser:
         return route.repositories[0] if route is not None and len(route.repositories) == 1 else ""
 
     async def use(self, message: IncomingMessage, conversation: str, repository: str) -> None:
-        """Make a repository the one that is meant here from now on."""
+        """Make a repository the default here."""
         await self._threads.use(message, repository)
         await self._ledger.set_topic(conversation, (repository,))
 
     async def accept_choice(self, entry: InboxEntry, number: str) -> IncomingMessage | None:
-        """Return the question that was asked back in reply to a message, with the choice; None if there is none."""
+        """Return the pending question in reply to a message, with the choice; None if there is none."""
         asked = await self._ledger.find_pending_question(entry.run_id)
         if asked is None or not number.isdecimal() or int(number) >= len(asked.names):
             return None
         return replace(entry.message, text=asked.question, about=(asked.names[int(number)],))
 
     async def complete_question(self, message: IncomingMessage, conversation: str) -> IncomingMessage:
-        """Return the question that was asked back, if the message is nothing but the names of repositories for it."""
+        """Return the pending question, if the message consists only of repositories' names."""
         if self._has_one:
             return message
         asked = await self._ledger.last_asked_back(conversation, message.author)
@@ -122,7 +124,7 @@ class RepositoryChooser:
         return replace(message, text=asked.question, about=about)
 
     async def close(self, run_id: str) -> None:
-        """Forget what was asked back in a turn, once it is answered or withdrawn."""
+        """Forget a turn's pending question, once it is answered or withdrawn."""
         await self._ledger.close(run_id)
 
     async def list_former_conversations(self, conversation: str) -> Sequence[str]:
@@ -278,7 +280,7 @@ class RepositoryChooser:
         )
 
     async def _keep(self, asking: _Asking, route: RepositoryChoice) -> None:
-        """Store what the conversation is about from now on, unless it is about something already."""
+        """Store the conversation's repositories, unless it has some."""
         topic = await self._find_topic(asking)
         if route.decides and (not topic or set(topic) == set(route.repositories)):
             await self._ledger.set_topic(asking.conversation, topic or route.repositories)

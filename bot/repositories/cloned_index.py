@@ -55,11 +55,11 @@ class ClonedIndex:
         await self._clone.newest()
 
     async def pin(self) -> CodeSearch:
-        """Hold what is indexed by now."""
+        """Pin the existing index."""
         return await self._index.pin()
 
     async def status(self) -> IndexStatus:
-        """Describe what is indexed."""
+        """Describe the index."""
         return await self._index.status()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:

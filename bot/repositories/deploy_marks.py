@@ -1,4 +1,4 @@
-"""Reads what marks the commits that run in environments: refs, as they are, and files of the operator on the web."""
+"""Reads the marks of commits deployed in environments: refs, and the operator's files on the web."""
 
 from __future__ import annotations
 

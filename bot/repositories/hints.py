@@ -39,7 +39,7 @@ CLEARLY = 2  # times as much must speak for one repository as for another, what 
 class RepositoryHint:
     """A file or a name that may be in a repository; `weight` says how much it proves.
 
-    An `exact` name must be written just so: a capitalised word of the question is seldom a class.
+    An `exact` name must match in case: a capitalised word of the question is seldom a class.
     """
 
     kind: Literal["path", "name", "hint", "word"]
@@ -54,7 +54,7 @@ LookUp = Callable[[CodeSearch], Awaitable[Collection[RepositoryHint]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HintMatches:
-    """The hints that each repository has; not `complete` where some could not be looked at in time."""
+    """The hints that each repository has; not `complete` if some could not be checked in time."""
 
     found: Found
     complete: bool
@@ -73,7 +73,7 @@ def find_name_hint(repository: str) -> RepositoryHint:
 
 
 def is_path_match(written: str, path: str) -> bool:
-    """Whether a path as people and stack traces write it may be that of an indexed file."""
+    """Whether a path in a message or stack trace may be that of an indexed file."""
     wanted, indexed = written.strip("/").split("/"), path.split("/")
     wanted = [part for part in wanted if part not in {"", "."}]
     shared = 0
@@ -85,7 +85,7 @@ def is_path_match(written: str, path: str) -> bool:
 
 
 def is_defined(hint: RepositoryHint, definitions: Sequence[Definition]) -> bool:
-    """Whether definitions that were found for a name are what the hint means."""
+    """Whether the definitions of a name are what the hint means."""
     plain = hint.text.rpartition(".")[2]
     return any(not hint.exact or each.symbol.name == plain for each in definitions)
 
@@ -122,14 +122,14 @@ def _make_name_hint(written: str) -> RepositoryHint:
 
 
 class HintLookup:
-    """Looks into what is indexed by now; nothing is indexed or fetched for it."""
+    """Searches the existing indexes; nothing is indexed or fetched for it."""
 
     def __init__(self, repositories: Repositories, *, seconds: float = SECONDS) -> None:
         self._repositories = repositories
         self._seconds = seconds
 
     async def find(self, hints: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
-        """Look all hints up in all repositories, of which there is at least one; unreadable ones have none."""
+        """Look up all hints in all repositories, at least one; unreadable ones have none."""
 
         async def look_up(code: CodeSearch) -> Collection[RepositoryHint]:
             wanted = [hint for hint in hints if hint.kind == "name"]
@@ -184,7 +184,7 @@ async def _find_paths(hints: Sequence[RepositoryHint], code: SourceFiles) -> Seq
 
 
 def pick_winner(found: Found) -> str | None:
-    """Return the one repository that is clearly meant, by what each of them has of the hints."""
+    """Return the one repository that the hints clearly favour."""
 
     def is_better(name: str, other: str) -> bool:
         mine, theirs = set(found[name]) - set(found[other]), set(found[other]) - set(found[name])
@@ -196,7 +196,7 @@ def pick_winner(found: Found) -> str | None:
 
 
 def sort_by_likelihood(found: Found, order: Sequence[str]) -> tuple[str, ...]:
-    """Sort repositories by how much speaks for them; equal ones in the order given."""
+    """Sort repositories by likelihood; equal ones in the given order."""
     rarity = {hint: sum(hint in each for each in found.values()) for each in found.values() for hint in each}
     weights = {name: sum(hint.weight / rarity[hint] for hint in found.get(name, ())) for name in order}
     return tuple(sorted(order, key=lambda name: -weights[name]))

@@ -1,4 +1,4 @@
-"""The repositories of the one person at this machine, each brought to HEAD before it is read."""
+"""The repositories of a single person at this machine, each brought to HEAD before it is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LocalRepositories:
         return tuple(self._indexes)
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed of a repository."""
+        """Describe the index of a repository."""
         return await self._indexes[name].status()
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
@@ -42,9 +42,9 @@ class LocalRepositories:
         return await self._indexes[name].drift(commit, paths)
 
     async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
-        """Bring a repository to HEAD, and hold it there; what is indexed has to do where that fails.
+        """Bring a repository to HEAD, and pin it there; if that fails, use the existing index.
 
-        `at` names a branch, a tag, a commit or a pull request to hold it at instead.
+        `at` names another branch, tag, commit or pull request to pin.
         """
         name = repository or self.list_names()[0]
         if name not in self._refreshing:
@@ -56,7 +56,7 @@ class LocalRepositories:
         return await (self._indexes[name].pin() if ref is None else self._refs.pin(name, ref))
 
     async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold a repository, as `pin` does: here, questions are answered at HEAD."""
+        """Pin a repository as `pin` does: here, questions are answered at HEAD."""
         return await self.pin(name)
 
     async def refresh(

@@ -85,10 +85,11 @@ def split_pinned_name(name: str) -> tuple[str, str]:
 
 
 def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedRepositories:
-    """Find the repositories that a text is expressly about; several where it asks about several.
+    """Find the repositories that a text explicitly names, possibly several.
 
-    Only the clearest mention counts: an address of its page or `team/shop`; `shop: ...` or `in shop, ...` at the
-    beginning; `in shop`, `the shop repo`; a name in quotes, or one that is no word, such as `shop-api`.
+    Only the clearest mention counts: an address of its page or `team/shop`; `shop: ...` or `in
+    shop, ...` at the beginning; `in shop`, `the shop repo`; a name in quotes, or one that is no
+    word, such as `shop-api`.
     """
     if not signs:
         return NamedRepositories(repositories=(), question=text)
@@ -110,7 +111,7 @@ def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[
 
 
 def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection[str]:
-    """Return the repositories whose names occur in a text at all, except everyday words."""
+    """Return the repositories whose names occur anywhere in a text, except everyday words."""
     _, found = _Names(signs).remove_names(text[:_LONGEST_TEXT])
     return [name for name in found if name.casefold() not in EVERYDAY]
 
@@ -128,14 +129,14 @@ class _Names:
         self._list = rf"{one}(?:{between}{one}){{0,9}}"
 
     def find_mentions(self, text: str) -> Iterator[_Found]:
-        """Find all mentions that are clear, of whatever rank."""
+        """Find all clear mentions, of any rank."""
         yield from self._find_addresses(text)
         yield from self._find_label(text)
         yield from self._find_phrases(text)
         yield from self._find_words(text)
 
     def remove_names(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Return a text without the names in it, and which repositories those are, unless a name has several."""
+        """Remove the names from a text, and return their repositories, unless a name has several."""
         pattern = re.compile(self._name, re.IGNORECASE)
         return pattern.sub(" ", text), self._resolve_names(text)
 

@@ -1,4 +1,4 @@
-"""Decides the commit at which a question is answered: the one that it names, else the last of its thread."""
+"""Chooses the commit for a question: the one that it names, else the last of its thread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RefChoice:
 
 
 class RefChooser:
-    """Chooses by what the repositories have: a name counts only where it is one of a branch, tag or commit there."""
+    """Chooses among existing refs: a name counts only if it is a branch, tag or commit there."""
 
     def __init__(
         self, refs: Mapping[str, RefSource] | None = None, signs: Mapping[str, RepositoryProfile] | None = None
@@ -57,7 +57,7 @@ class RefChooser:
     async def choose(self, repositories: Sequence[str], question: str, *, before: NamedRef | None = None) -> RefChoice:
         """Choose for a question; one that names nothing stays at the ref `before` of its thread.
 
-        Raises `UnknownRevision`, with the nearest names, where a ref is clearly meant that there is not.
+        Raises `UnknownRevision`, with the nearest names, if a question clearly means a missing ref.
         """
         question, compared = self._read_comparison(question, self._get_page(repositories))
         if compared is not None:
@@ -94,7 +94,7 @@ class RefChooser:
     async def pin(
         self, repository: str, ref: NamedRef, progress: Callable[[Progress], None] | None = None
     ) -> CodeSearch:
-        """Hold a repository at a ref, which may take its time the first time; `progress` is called in the loop."""
+        """Pin a repository at a ref, which may be slow the first time; `progress` is called in the loop."""
         loop = asyncio.get_running_loop()
 
         def tell(step: Progress) -> None:
@@ -104,7 +104,7 @@ class RefChooser:
         return await self._refs[repository].pin(ref, tell)
 
     def _read_comparison(self, question: str, page: str) -> tuple[str, AskedComparison | None]:
-        """Read which commits a question compares; a link to one, or a pull request, is written out in it."""
+        """Read the compared commits; links and pull requests are spelled out in the question."""
         asked = (*spell_out_comparison(question, page), spell_out_pull_request(question, page))
         for written in filter(None, asked):
             if (compared := parse_comparison(written)) is not None:
@@ -114,7 +114,7 @@ class RefChooser:
     async def _choose_newer(
         self, repositories: Sequence[str], question: str, compared: AskedComparison, before: NamedRef | None
     ) -> RefChoice:
-        """Choose the newer of two commits where something in it is asked about: its index knows what that is."""
+        """Choose the newer of two commits if the question is about its contents, which its index knows."""
         source = self._refs.get(repositories[0]) if len(repositories) == 1 else None
         if source is None:
             return RefChoice(question=question)
@@ -154,7 +154,7 @@ class RefChooser:
         return None
 
     async def _find_again(self, repository: str, before: NamedRef | None) -> NamedRef | None:
-        """Find a ref of an earlier question, which may have moved; where it is gone, its commit has to do."""
+        """Find the ref of an earlier question, which may have moved; fall back to its commit."""
         if before is None or before.kind == "commit":
             return before
         try:
@@ -164,7 +164,7 @@ class RefChooser:
             return before
 
     async def _explain_absence(self, repository: str, mention: RefMention) -> str:
-        """Say that there is nothing of a name, and what is read in its stead."""
+        """Say that a name does not exist, and which commit is read instead."""
         if mention.kind == "pull request":
             return f"No pull request {mention.names[0]} can be read here, so this is about the newest commit."
         nearest = await self._refs[repository].suggest(mention.names[-1])
@@ -183,17 +183,17 @@ class RefChooser:
 
 
 def _read_kind(written: str) -> RefKind | None:
-    """Return what can only be meant by a name; None for all that may be called so."""
+    """Read the kind of a ref that a name must have; None for ambiguous names."""
     return "pull request" if written.strip().startswith(("#", "!")) else None
 
 
 def write_ref(ref: NamedRef | None) -> Mapping[str, str]:
-    """Write down a ref, so that a later question of its thread is answered there as well."""
+    """Write a ref, so that later questions of its thread use it."""
     return {} if ref is None else {"kind": ref.kind, "name": ref.name, "commit": ref.commit}
 
 
 def read_ref(fields: Mapping[str, str]) -> NamedRef | None:
-    """Read what was written down; None if that is nothing."""
+    """Read a stored ref; None without one."""
     kind = fields.get("kind")
     if kind not in get_args(RefKind):
         return None
@@ -205,7 +205,7 @@ def _describe_limit(repository: str, written: str) -> str:
 
 
 def _is_alike(written: str, name: str) -> bool:
-    """Whether one name may be the other misspelt, or be of the same form with another number."""
+    """Whether one name may be a misspelling of the other, or its form with another number."""
     one, other = written.casefold(), name.casefold()
     if _NUMBER.sub("0", one) == _NUMBER.sub("0", other) and _WORD.search(one):
         return True
@@ -214,5 +214,5 @@ def _is_alike(written: str, name: str) -> bool:
 
 
 def _shorten(question: str, mention: RefMention) -> str:
-    """Leave out where to look; an address of a file says what is asked about as well."""
+    """Drop where to look; an address of a file also names the subject."""
     return question if mention.is_address and not mention.strict else remove_mention(question, mention)

@@ -1,4 +1,4 @@
-"""Finds the branch, tag, commit or pull request that a question is to be answered at. Pure functions."""
+"""Finds the branch, tag, commit or pull request in a question. Pure functions."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ class RefMention:
 
 
 def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
-    """Find what may name a branch, tag, commit or pull request, the clearest first; `page` is the repository's.
+    """Find possible names of a branch, tag, commit or pull request, the clearest first; `page` is the repository's.
 
-    Whether there is anything of that name, the repository has to say.
+    The repository decides whether they exist.
     """
     seen = _CODE.sub(lambda code: " " * len(code[0]), text[:_LONGEST_TEXT])
     found = [*_find_addresses(seen, page), *_find_pulls(seen), *_find_nouns(seen)]
@@ -109,7 +109,7 @@ def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
 
 
 def spell_out_comparison(text: str, page: str) -> Sequence[str]:
-    """Say in words what a link to a comparison of the repository's page shows; the likeliest wording first."""
+    """Spell out the comparison behind a link to the repository's page, the likeliest wording first."""
     base, low = page.casefold().rstrip("/"), text[:_LONGEST_TEXT].casefold()
     start = low.find(base) if base and len(low) == len(text[:_LONGEST_TEXT]) else -1
     found = _COMPARISON.match(text, start + len(base)) if start >= 0 else None
@@ -127,9 +127,9 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
 
 
 def spell_out_pull_request(text: str, page: str) -> str:
-    """Say as a comparison with the commit that is read what a question asks about the changes of a pull request.
+    """Spell out a question about a pull request's changes as a comparison with the pinned commit.
 
-    Empty if it asks for nothing of the kind.
+    Empty for any other question.
     """
     seen = text[:_LONGEST_TEXT]
     linked = next((one for one in _find_addresses(seen, page) if one.kind == "pull request"), None)
@@ -159,7 +159,7 @@ def _drop_preposition(before: str) -> str:
 
 
 def remove_mention(text: str, mention: RefMention) -> str:
-    """Return a question without the words that only say where to look, if anything is left of it."""
+    """Remove the words of a question that only say where to look, if anything is left."""
     before, after = text[: mention.start].rstrip(" \t,"), text[mention.end :]
     after = after.lstrip(" \t,:;-") if not before else after
     rest = (
@@ -184,7 +184,7 @@ def _find_addresses(text: str, page: str) -> Iterator[RefMention]:
 
 
 def _widen_link(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where a link in Markdown begins and ends, of which an address is a part."""
+    """Return the span of the Markdown link that contains an address."""
     before, after = text[:start], text[end : end + 1]
     if before.endswith("<") and after == ">":
         return start - 1, end + 1
@@ -193,7 +193,7 @@ def _widen_link(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _read_page(found: re.Match[str], start: int, end: int) -> RefMention | None:
-    """Read what a page shows. The lines of a file at a commit are quoted far more often than that commit is meant."""
+    """Read the target of a page. Lines of a file at a commit are often quoted without meaning that commit."""
     page, rest = found["page"], unquote(found["rest"]).rstrip("/.,:;!")
     parts = rest.split("/")[:_MAX_PARTS]
     if page in _PULL_PAGES:
@@ -260,7 +260,7 @@ def _find_plain(text: str) -> Iterator[RefMention]:
 
 
 def _read_plain(found: re.Match[str], *, is_label: bool) -> Iterator[RefMention]:
-    """Read a name with nothing but a preposition before it; a plain word or number is one only as a label."""
+    """Read a name after a preposition; a plain word or number counts only with a label."""
     name, end = _trim_name(found)
     has_digit, is_in = bool(_DIGIT.search(name)), found["preposition"].lower() == "in"
     is_quoted = found[0].rstrip(" ,:").endswith("`") and not is_in
@@ -283,7 +283,7 @@ def _read_plain(found: re.Match[str], *, is_label: bool) -> Iterator[RefMention]
 
 
 def _trim_name(found: re.Match[str]) -> tuple[str, int]:
-    """Return the name without the sign at the end of a sentence, and where it ends."""
+    """Return the name without a final punctuation mark, and where it ends."""
     name = found["name"].rstrip("./+#-")
     cut = len(found["name"]) - len(name)
     return name, found.end("name") - cut if cut else _skip_quote(found)

@@ -112,9 +112,9 @@ async def refresh_index(
     patience: float = 0,
     listener: Callable[[Progress], None] = lambda _: None,
 ) -> RefreshReport:
-    """Index HEAD and pass its warnings on; cancelling this stops the work in its thread as well.
+    """Index HEAD and pass on its warnings; cancelling this stops the work in its thread as well.
 
-    The progress is shown, and told to a listener, in that thread.
+    The progress is shown, and passed to a listener, in that thread.
     """
     with display.show_indexing(patience=patience) as show:
 

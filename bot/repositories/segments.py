@@ -60,7 +60,7 @@ class IndexLag:
 
 @dataclass(frozen=True, kw_only=True)
 class SharedSegments:
-    """An object store and what says which generation of each repository is served from it."""
+    """An object store, and the register of the served generation of each repository."""
 
     store: Bucket
     manifests: Manifests
@@ -70,7 +70,7 @@ class SharedSegments:
     followed: dict[str, SharedIndex] = field(default_factory=dict)
 
     def open_publisher(self) -> Publisher:
-        """Return the publisher of what is indexed on this machine."""
+        """Return the publisher of this machine's indexes."""
         from indexer import Publisher
 
         return Publisher(self.store, self.manifests, self.scratch)
@@ -96,7 +96,7 @@ class SharedSegments:
 
     @asynccontextmanager
     async def follow(self, indexes: Mapping[str, SharedIndex]) -> AsyncIterator[None]:
-        """Download what is published of the repositories that are asked about here, as long as the context is open."""
+        """Download publications of the repositories asked about here, as long as the context is open."""
         from indexer import Follower
 
         self.followed.update(indexes)
@@ -138,9 +138,9 @@ class RefPublisher:
         self._noted: dict[str, tuple[float, ListedRefs]] = {}
 
     async def publish(self, name: str, written: str, progress: Callable[[Progress], None]) -> RefreshReport:
-        """Index and publish a repository at a ref; what is published already is left as it is.
+        """Index and publish a repository at a ref, unless it is already published.
 
-        Raises `UnknownRevision` if there is no such ref.
+        Raises `UnknownRevision` if the ref does not exist.
         """
         began = time.monotonic()
         reader = await self._refs[name].publish(written, self._publisher, progress)
@@ -151,7 +151,7 @@ class RefPublisher:
         )
 
     async def note(self, name: str) -> None:
-        """Note the refs of a repository for other machines, now and then, and where they have changed."""
+        """Record the refs of a repository for other machines, periodically, and after changes."""
         noted_at, before = self._noted.get(name, (-_NOTE_SECONDS, None))
         if time.monotonic() - noted_at < _NOTE_SECONDS:
             return
@@ -187,7 +187,7 @@ class SharedRefs:
         return self._newest.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
-        """Find what a name means; an indexer is asked for pull requests, and for commits by a part of their ids.
+        """Find the meaning of a name; ask an indexer for pull requests and abbreviated commits.
 
         None if the repository has nothing of that name and kind.
         """
@@ -210,11 +210,11 @@ class SharedRefs:
         return await self._find_by_indexer(commit, "commit")
 
     async def suggest(self, written: str) -> Sequence[str]:
-        """Name the branches and tags that are called most like something that there is not."""
+        """Suggest the branches and tags with the most similar names."""
         return self._make_table(await self._manifests.read_refs(self._name)).suggest(written)
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> CodeSearch:
-        """Hold the code at a ref, which an indexer publishes first where nobody has asked about it recently."""
+        """Pin the code at a ref; if nobody has asked about it recently, an indexer publishes it first."""
         commit = ref.commit
         if not await self._is_published(commit):
             commit = await self._publish(ref.full_name or ref.commit, progress)
@@ -233,7 +233,7 @@ class SharedRefs:
         return None
 
     async def list_kept(self) -> Sequence[NamedRef]:
-        """List nothing: what is kept is for indexers to keep."""
+        """List nothing: indexers keep branches."""
         return ()
 
     async def refresh_kept(self) -> Sequence[NamedRef]:
@@ -241,7 +241,7 @@ class SharedRefs:
         return ()
 
     async def sweep(self) -> None:
-        """Close what was used least; how much stays on this disk is bounded with everything that is published."""
+        """Close the least recently used; publishing limits the disk space."""
         from indexer import name_beside
 
         for commit in [*self._opened][:-_MAX_OPEN]:
@@ -287,10 +287,10 @@ def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
 async def open_segments(
     url: str, home: Path, manifests: Manifests, *, cache_bytes: int, listen: Listen = _hear_nothing
 ) -> AsyncGenerator[SharedSegments]:
-    """Open the object store at an address, and what says which generation of each repository is served from it.
+    """Open the object store at an address, and the register of the served generation of each repository.
 
-    `listen` tells those who follow that something was published, before they look by themselves. Raises
-    `SegmentsUnavailable`, also where the bucket is another cluster's.
+    `listen` notifies followers of publications before they poll. Raises `SegmentsUnavailable`, also
+    if the bucket is another cluster's.
     """
     from indexer import LocalGenerations, claim_bucket, open_bucket
 

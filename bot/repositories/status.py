@@ -24,7 +24,7 @@ class RepositoryState:
 
     @property
     def is_usable(self) -> bool:
-        """Whether there is an index that answers can be read from."""
+        """Whether there is a usable index."""
         return self.status is not None and self.status.commit is not None
 
     @property
@@ -61,7 +61,7 @@ async def read_state(
 
 
 def describe_state(status: IndexStatus, watched: WatchStatus | None = None) -> RepositoryState:
-    """Describe the state of an index; what its watcher reports comes first."""
+    """Describe the state of an index; its watcher's report comes first."""
     make_state = partial(RepositoryState, name=status.repository, status=status)
     if watched is not None and watched.sentence:
         return make_state(state=watched.state, sentence=to_one_line(watched.sentence))

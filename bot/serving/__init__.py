@@ -1,1 +1,1 @@
-"""Runs citebot for a team: every configured platform over one conversation core, with an HTTP server beside it."""
+"""Runs citebot for a team: every configured platform over one conversation core, and an HTTP server."""

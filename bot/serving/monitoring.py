@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMonitoring:
-    """The monitoring of the platforms, and the paths that they receive at; an address is empty if nothing listens.
+    """The monitoring of the platforms, and their paths; an address is empty if nothing listens.
 
-    `metrics_address` is reached from this machine alone.
+    `metrics_address` is reachable only from this machine.
     """
 
     metrics: ConversationMetrics

@@ -62,10 +62,11 @@ class PlatformContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformConnection:
-    """A platform that citebot is on. It receives messages while the context of `hear` is open.
+    """A connected platform. It receives messages while the context of `hear` is open.
 
-    `unready` returns why it cannot receive any at the moment; empty if it can. `remark` returns what is worth knowing
-    all the same. With `is_dialled` citebot opens the connection that events come by, which one process at a time does.
+    `unready` returns why it cannot receive any at the moment; empty if it can. `remark` returns
+    other useful information. With `is_dialled` citebot opens the connection for events, in one
+    process at a time.
     """
 
     platform: ChatPlatform

@@ -23,7 +23,7 @@ KEPT_SECONDS = 86_400.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvidencePlace:
-    """Lines that were read for an answer, and what became of them; `commit` is set where it is not the answer's."""
+    """Lines that were read for an answer, and their use; `commit` is set if it is not the answer's."""
 
     path: str
     start_line: int
@@ -38,10 +38,10 @@ class EvidencePlace:
 class AnswerRecord:
     """All inputs of an answer.
 
-    `commits` has one commit per repository, `at` the ref of the question unless that was the newest commit. `history`
-    are the earlier turns. `mode` is an `AnswerMode`, and `replies` are those of models, in the form of
-    `agent.llm.recorded_model`. `versions` name the versions that the derivation depends on. `obstacle` says why the
-    answer cannot be derived again; empty if it can.
+    `commits` has one commit per repository, `at` the ref of the question unless that was the newest
+    commit. `history` are the earlier turns. `mode` is an `AnswerMode`, and `replies` are those of
+    models, in the form of `agent.llm.recorded_model`. `versions` name the versions that affect the
+    derivation. `obstacle` says why the answer cannot be derived again; empty if it can.
     """
 
     question: str
@@ -61,7 +61,7 @@ class AnswerRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptAnswer:
-    """An answer's record as it is kept: the run that gave it, and when."""
+    """The stored record of an answer, with its run and time."""
 
     run_id: str
     at: float
@@ -92,7 +92,7 @@ class AnswerRecordStore:
     async def keep(
         self, run_id: str, conversation: str, record: AnswerRecord, reusable: ReusableAnswer | None = None
     ) -> None:
-        """Keep a record; a run that was taken up again replaces its own."""
+        """Keep a record; a resumed run replaces its own."""
         record = dataclasses.replace(record, question=self._mask(record.question))
         texts = [make_storable(json.dumps(one)) if one else "" for one in (
             dataclasses.asdict(record), reusable.fields if reusable is not None else None
@@ -106,7 +106,7 @@ class AnswerRecordStore:
         )
 
     async def list_reusable(self, meaning: str, place: str, *, most: int) -> Sequence[ReusableAnswer]:
-        """Return the answers to what means the same, newest first; none from before somebody found one not helpful."""
+        """List the answers with the same meaning, newest first; none from before somebody found one not helpful."""
         rows = await self._database.rows(
             "SELECT answer, at FROM answer_records WHERE meaning = ? AND place = ? AND at > COALESCE("
             "(SELECT MAX(a.at) FROM answer_records a JOIN feedback f ON f.run_id = a.run_id "

@@ -1,4 +1,4 @@
-"""Access to the data folder: its permissions for its owner alone, and a lock that is exclusive for a restore."""
+"""Access to the data folder: permissions only for its owner, and an exclusive lock for a restore."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _UNMAPPED = 65_534  # whom files belong to whose owner is not known in a contain
 
 
 def restrict_umask() -> None:
-    """Make everything that this process and its children create from now on readable by its user alone."""
+    """Make everything that this process and its children create readable only by its user."""
     os.umask(_OTHERS)
 
 
 def secure_folder(home: Path) -> None:
-    """Create a data folder if it is missing, and take rights from others if they have any.
+    """Create a data folder if it is missing, and remove other users' rights.
 
-    `FolderError` where it belongs to another user, who could put anything into it. What only the operator can put
-    right is logged.
+    `FolderError` if it belongs to another user, who could put anything into it. Problems that only
+    the operator can fix are logged.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     # Root may look at anybody's.
@@ -65,7 +65,7 @@ def find_exposures(home: Path) -> Sequence[str]:
 
 
 def _close_all(home: Path) -> int:
-    """Take rights from others; return for how much. Below a folder that was closed, nothing can have been opened."""
+    """Remove other users' rights; return the number of changes. Below a closed folder, nothing can have been opened."""
     if not stat.S_IMODE(home.stat().st_mode) & _OTHERS:
         return sum(_close(path) for path in home.iterdir())
     # The folder itself first: after that, other users cannot reach its contents.
@@ -73,7 +73,7 @@ def _close_all(home: Path) -> int:
 
 
 def _close(path: Path) -> bool:
-    """Take the rights of others from a file or a folder, if they have any and this process may."""
+    """Remove other users' rights from a file or a folder, if this process may."""
     try:
         mode = path.lstat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & _OTHERS:
@@ -88,7 +88,7 @@ def _close(path: Path) -> bool:
 
 
 def _find_replaceable(folders: Iterable[Path]) -> Iterator[str]:
-    """Name each folder in which others may rename files, and why they may."""
+    """Name each folder in which others may rename files, and the reason."""
     for folder in folders:
         found = folder.stat()
         if found.st_uid not in {os.geteuid(), _ROOT, _UNMAPPED}:
@@ -105,10 +105,10 @@ LOCK = "in_use.lock"
 
 
 def hold_shared_lock(home: Path) -> AbstractContextManager[object]:
-    """Use a data folder until the context is closed, for its owner alone.
+    """Use a data folder until the context is closed, exclusively for its owner.
 
-    `BackupError` while a backup is being restored into it, `FolderError` where it is somebody else's. Where no lock
-    can be had, as in a folder that is read-only, the folder is used without one.
+    `BackupError` while a backup is being restored into it, `FolderError` if it belongs to somebody
+    else. If no lock is possible, as in a read-only folder, use it without one.
     """
     try:
         file = _open_lock(home)
@@ -126,7 +126,7 @@ def hold_shared_lock(home: Path) -> AbstractContextManager[object]:
 
 
 def hold_exclusive_lock(home: Path) -> AbstractContextManager[object]:
-    """Lock a data folder for this process alone, and create it if missing; `BackupError` while another one uses it."""
+    """Lock a data folder exclusively, creating it if missing; `BackupError` while another process uses it."""
     file = _open_lock(home)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -43,17 +43,17 @@ def open_store(home: Path, url: SecretStr | None) -> AbstractAsyncContextManager
 
 
 def has_store(home: Path, url: SecretStr | None) -> bool:
-    """Whether anything was ever stored; the answer for Postgres is yes, as it would must be asked."""
+    """Whether anything was ever stored; for Postgres, assume yes, because it would have to be asked."""
     return url is not None or (home / INBOX_FILE).is_file()
 
 
 def open_database(
     path: Path, *, busy_seconds: float = 5.0, lease_clock: Callable[[], float] | None = None
 ) -> AbstractAsyncContextManager[SqliteDatabase]:
-    """Open the file, made when missing, for as long as the context is entered; raises `InboxError`.
+    """Open the file, creating it if missing, for as long as the context is entered; raises `InboxError`.
 
-    `lease_clock` tells the time that leases go by, in seconds since the epoch; without one, that passes evenly for all
-    processes of the machine, whatever is done to its clock.
+    `lease_clock` returns the time for leases in seconds since the epoch; by default, it passes
+    evenly for all processes of the machine, whatever happens to its clock.
     """
 
     def add_functions(db: sqlite3.Connection) -> None:
@@ -73,7 +73,7 @@ def open_postgres(url: str) -> AbstractAsyncContextManager[PostgresDatabase]:
 
 @asynccontextmanager
 async def open_transaction(url: str) -> AsyncIterator[PostgresTransaction]:
-    """Connect to a database as `open_postgres` does, for one transaction that may take as long as it likes."""
+    """Connect to a database as `open_postgres` does, for one transaction of unlimited duration."""
     async with open_postgres(url):
         pass  # it has brought the tables to the layout of this version
     async with connect_postgres(url, ERRORS) as connection, connection.transaction():
@@ -91,9 +91,9 @@ def load_postgres_schema() -> Schema:
 
 
 def _make_lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
-    """Count from when this machine came up, as its clock said when citebot was first started since.
+    """Count from the boot of this machine, by its clock at citebot's first start since.
 
-    Leases from before that may end at a time that is far away for a clock that was wrong then, or is wrong now.
+    If the clock was wrong then, or is wrong now, earlier leases may end at odd times.
     """
     uptime = read_uptime()
     if uptime is None:

@@ -103,10 +103,10 @@ class Inbox:
         return _make_entry(row) if row else None
 
     async def revise(self, message: IncomingMessage, *, run_id: str = "") -> InboxEntry | None:
-        """Put an edited message back to the beginning, under a new run; its reply is kept, to be written again.
+        """Reset an edited message under a new run; its reply is kept and rewritten.
 
-        None if the message is not known, was withdrawn, or has come under another run than the one given, or if the
-        edit is known: processes that share the inbox may hear of one edit each.
+        None if the message is unknown, was withdrawn, or has come under another run than the one
+        given, or if the edit is known: processes that share the inbox may hear of one edit each.
         """
         is_news = "(:edited_at = 0 OR edited_at < :edited_at OR :run_id <> '')"
         statement = REVISE.make_statement(f"{_KEY} AND :run_id IN ('', run_id) AND {is_news}")
@@ -132,7 +132,7 @@ class Inbox:
         return [str(channel) for (channel,) in rows]
 
     async def find_by_reply(self, handle: MessageHandle) -> InboxEntry | None:
-        """Find the message that one of citebot's own is the reply to, or a part of it."""
+        """Find the message that one of citebot's messages replies to."""
         row = await self._database.row(
             f"SELECT {_COLUMNS} FROM inbox WHERE platform = ? AND workspace = ? AND has_handle(handles, ?, ?)",
             (handle.platform, handle.workspace, handle.channel, handle.id),
@@ -162,10 +162,10 @@ class Inbox:
         return sum(found.values()) if "received" in found else 0
 
     async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
-        """Claim a message for this process; None if another process has it, or its conversation, or it is over.
+        """Claim a message for this process; None if another process has it or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is claimed whoever has the conversation. Unless it is
-        `risky`, a death of this process does not count against it.
+        A message `beside` a conversation, such as a command, is claimed regardless of its owner.
+        Unless it is `risky`, a death of this process does not count against it.
         """
         known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
         if known is None:
@@ -192,7 +192,7 @@ class Inbox:
         )
 
     async def is_current(self, conversation: str, run_id: str) -> bool:
-        """Whether the message of a run was neither edited nor deleted since; also where none is known."""
+        """Whether a run's message was neither edited nor deleted since; also if it is unknown."""
         row = await self._fetch_row(
             "SELECT 1 FROM inbox WHERE conversation = :conversation AND substr(run_id, 1, 20) = substr(:run_id, 1, 20) "
             "AND (run_id <> :run_id OR state = 'withdrawn')",
@@ -217,11 +217,11 @@ class Inbox:
         return [str(owner) for (owner,) in rows]
 
     async def take_from(self, owner: str) -> None:
-        """Free everything that a process held, once it is known to have ended."""
+        """Free all messages of a process that is known to have ended."""
         await self._change(BURY.make_statement("owner = :dead"), owner=self.owner, dead=owner)
 
     async def take_expired(self) -> None:
-        """Free messages whose holders' leases have expired: those processes have died, or do nothing any more."""
+        """Free messages whose leases have expired, because their processes have died or stalled."""
         await self._change(BURY.make_statement("lease_until < lease_clock()"), owner=self.owner)
 
     async def excuse(self, held: Collection[InboxEntry]) -> None:
@@ -261,7 +261,7 @@ class Inbox:
         await self._change(RELEASE.make_statement(), **_make_claim_values([entry]))
 
     async def hand_on(self, entry: InboxEntry) -> None:
-        """Leave a message whose reply was begun to the process that answers it."""
+        """Leave a message with a begun reply to the process that answers it."""
         await self._change(HAND_ON.make_statement(), **_make_claim_values([entry]))
 
     async def postpone(self, entry: InboxEntry, seconds: float) -> None:
@@ -295,8 +295,8 @@ class Inbox:
     async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
         """Whether this process still owns a message; deaths do not count against an answered one.
 
-        Raises `InboxError` if others may have claimed it and the database does not answer. Where no others exist, they
-        have not.
+        Raises `InboxError` if others may have claimed it and the database does not answer. Without
+        other processes, they have not.
         """
         try:
             held, _ = await self._prolong(ANSWER if is_answered else RENEW, [entry])
@@ -323,7 +323,7 @@ class Inbox:
         )
 
     async def forget_old(self, before: float) -> int:
-        """Drop what was over before a time; return how many messages."""
+        """Drop messages that ended before a time; return their number."""
         return await self._database.write(
             f"DELETE FROM inbox WHERE state IN ({list_states(OVER)}) AND updated_at < ?", (before,)
         )
@@ -404,7 +404,7 @@ def make_process_name() -> str:
 
 
 def is_process_dead(owner: str, own: str) -> bool:
-    """Whether the process of that name is known to have ended; False if this machine cannot tell."""
+    """Whether the named process has certainly ended; False if this machine cannot tell."""
     host, _, rest = owner.rpartition("/")[0].rpartition("/")
     if owner == own or host != socket.gethostname() or not rest.isdecimal():
         return False

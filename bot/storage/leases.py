@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False)
 class Lease:
-    """A lease of this process; `lost` is set when it is another's, or nobody can tell any more whose it is."""
+    """A lease of this process; `lost` is set when another has it, or nobody can tell."""
 
     name: str = ""
     token: int = 0
@@ -58,7 +58,7 @@ class Lease:
 
 
 class Leases:
-    """The table `leases`; `owner` is the name of this process, `held` are the leases that it has at the moment."""
+    """The table `leases`; `owner` is the name of this process, `held` are its present leases."""
 
     def __init__(self, database: Database, owner: str, clock: Clock) -> None:
         self.held: set[str] = set()
@@ -68,7 +68,7 @@ class Leases:
 
     @asynccontextmanager
     async def hold(self, name: str, seconds: float = LEASE_SECONDS) -> AsyncIterator[Lease]:
-        """Hold a lease, once it is free, and renew it; it is given back at the end."""
+        """Hold a lease, once it is free, and renew it; release it at the end."""
         lease = await self._wait_for(name, seconds)
         self.held.add(name)
         renewing = asyncio.create_task(self._keep(lease))
@@ -84,9 +84,9 @@ class Leases:
                 log.warning("the lease of %s ends by itself: %s", name, error)
 
     async def take(self, name: str, seconds: float = LEASE_SECONDS) -> Lease | None:
-        """Take a lease that nobody holds, or this process, for that long; None if it is held.
+        """Take a lease that nobody else holds, for that long; None if it is held.
 
-        Its token is greater than all before it, and worth nothing once there is another one.
+        Its token is greater than all before it, and invalid once there is another one.
         """
         asked_at = time.monotonic()
         row = await self._database.row(
@@ -102,7 +102,7 @@ class Leases:
         return lease
 
     async def renew(self, lease: Lease) -> bool:
-        """Hold a lease for as long again from now; False if another process has taken it meanwhile."""
+        """Renew a lease; False if another process has taken it."""
         asked_at = time.monotonic()
         if not await self._change(RENEW, lease):
             return False

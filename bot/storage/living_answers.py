@@ -1,4 +1,4 @@
-"""Answers that are followed through pushes: what they show, the lines that they cite, the lookups that they rest on."""
+"""Followed answers: their shown state, cited lines, and lookups."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CitedPlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerEvidence:
-    """The evidence of one answer; `queries` are by their repositories, and `commits` is what each was read at."""
+    """The evidence of one answer; `queries` are by repository, and `commits` are those read."""
 
     commits: Mapping[str, str]
     places: Sequence[CitedPlace] = ()
@@ -94,7 +94,7 @@ class AnswerEvidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowedPlace:
-    """A cited place of an answer, where it is by now, and what became of it."""
+    """A cited place of an answer, its present position, and its changes."""
 
     answer: str
     cited: CitedPlace
@@ -114,7 +114,7 @@ class FollowedPlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowedQuery:
-    """A lookup that an answer rests on, and what it finds otherwise by now; empty if it finds the same."""
+    """A lookup behind an answer, and its changed result; empty if it is the same."""
 
     answer: str
     number: int
@@ -152,7 +152,7 @@ class LivingAnswerStore:
         self._clock = clock
 
     async def keep(self, answer: LivingAnswer, conversation: str, evidence: AnswerEvidence) -> None:
-        """Keep an answer in place of the one that the same message had before."""
+        """Keep an answer, replacing any previous one for the same message."""
         key = answer.run_id[:_ID]
         content = json.dumps(dataclasses.asdict(answer.content))
         marks = {one.mark: one for one in evidence.places}
@@ -170,7 +170,7 @@ class LivingAnswerStore:
         ])  # fmt: skip
 
     async def find(self, run_id: str) -> LivingAnswer | None:
-        """Return the answer of the message that a run belongs to, which may be that of an earlier run."""
+        """Return the answer to the message of a run; it may come from an earlier run."""
         found = await self._list("id = ?", (run_id[:_ID],))
         return found[0] if found else None
 
@@ -186,14 +186,14 @@ class LivingAnswerStore:
         return [str(commit) for (commit,) in rows]
 
     async def read_followed_commit(self, repository: str) -> str:
-        """Return the commit up to which places of a repository were followed; empty before any was."""
+        """Return the commit up to which places of a repository were followed; empty before the first."""
         row = await self._database.row("SELECT sha FROM followed_commits WHERE repository = ?", (repository,))
         return str(row[0]) if row else ""
 
     async def list_touched_places(
         self, repository: str, at_commit: str, paths: Collection[str]
     ) -> Sequence[FollowedPlace]:
-        """List the places in some files, as they were at a commit; the followed one is empty."""
+        """List the places in some files at a commit; the followed one is empty."""
         wanted, found = sorted(paths), list[FollowedPlace]()
         for first in range(0, len(wanted), _MANY):
             some = wanted[first : first + _MANY]
@@ -216,7 +216,9 @@ class LivingAnswerStore:
         *,
         lagging: Sequence[str] = (),
     ) -> None:
-        """Note that places, also those of `lagging` commits, are known at a newer one: all but these as they were."""
+        """Record that places, also those of `lagging` commits, are known at a newer one: all but these are
+        unchanged.
+        """
         await self._database.run_all([
             (_ADVANCE, (repository, newer)),
             *((_CATCH_UP, (repository, commit)) for commit in lagging),
@@ -241,7 +243,7 @@ class LivingAnswerStore:
         return await self._database.write(_NOTE, noted) > 0
 
     async def list_due(self, *, per_hour: int, most: int) -> Sequence[LivingAnswer]:
-        """List the answers that may be changed by now: what people pinned, shared or watch, then the newest."""
+        """List the answers that may be edited now: pinned, shared or watched ones first, then the newest."""
         order = f"{_COUNTS_FIRST}, due, at DESC"
         return await self._list(f"{_MAY_BE_EDITED} ORDER BY {order} LIMIT :listed", self._limit(per_hour, listed=most))
 
@@ -262,7 +264,7 @@ class LivingAnswerStore:
         }
 
     async def end_edit(self, answer: LivingAnswer, *, again: bool = False, told: bool = False) -> None:
-        """Note that an answer shows its state, or is to be tried again, unless that has changed meanwhile."""
+        """Record that an answer shows its state, or must be tried again, unless it has changed meanwhile."""
         await self._database.write(_END, {"again": int(again), "told": int(told), "id": answer.run_id[:_ID]})
 
     async def mark(self, run_id: str, **columns: int) -> bool:
@@ -273,14 +275,14 @@ class LivingAnswerStore:
         ) > 0  # fmt: skip
 
     async def note_shared(self, run_id: str, handles: Sequence[MessageHandle]) -> None:
-        """Note in which messages everybody sees an answer; what has changed until now is shown there."""
+        """Record the messages that show an answer to everybody; changes until now are shown there."""
         await self._database.write(
             "UPDATE living_answers SET shared = ?, due = CASE changes WHEN '[]' THEN due ELSE 1 END WHERE run_id = ?",
             (json.dumps([dataclasses.asdict(handle) for handle in handles]), run_id),
         )
 
     async def drop_due(self, answer: LivingAnswer) -> None:
-        """Note that an answer is not to be changed where it is."""
+        """Record that an answer must not be edited in its place."""
         await self._database.write("UPDATE living_answers SET due = 0 WHERE id = ?", (answer.run_id[:_ID],))
 
     async def forget_run(self, run_id: str) -> None:

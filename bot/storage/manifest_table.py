@@ -68,8 +68,8 @@ class ManifestTable:
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one; False if that is not the newest, or no pin holds.
 
-        Who listens is told in the same transaction. Whether it was done is looked at afterwards, as a statement whose
-        connection broke is run twice.
+        Listeners are notified in the same transaction. The result is checked afterwards, because a
+        statement whose connection broke is run twice.
         """
         version = expected_version + 1
         await self._rows(
@@ -85,7 +85,7 @@ class ManifestTable:
         return bool(rows) and _make_manifest(rows[0]).publication == manifest.publication
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
-        """Pin the newest version at once and return it; None if there is none, but the pin holds all the same."""
+        """Pin the newest version at once and return it; None if there is none, but the pin holds anyway."""
         ((version,),) = await self._rows(_PIN, repository=repository, holder=holder, seconds=seconds)
         rows = await self._rows(f"{_SELECT} AND version = :version", repository=repository, version=version)
         return _make_manifest(rows[0]) if rows else None
@@ -101,7 +101,7 @@ class ManifestTable:
         await self._rows("DELETE FROM manifest_pins WHERE holder = :holder RETURNING version", holder=holder)
 
     async def list_pinned(self, repository: str) -> Sequence[Pin]:
-        """Return the pins that hold."""
+        """Return the valid pins."""
         sql = "SELECT holder, version FROM manifest_pins WHERE repository = :repository AND until > lease_clock()"
         rows = await self._rows(sql, repository=repository)
         return [Pin(holder=str(holder), version=int(version)) for holder, version in rows]
@@ -118,7 +118,7 @@ class ManifestTable:
         await self._rows(sql, repository=repository, refs=encode_refs(refs))
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing if nothing was."""
+        """Return the last recorded refs; empty without any."""
         rows = await self._rows("SELECT refs FROM listed_refs WHERE repository = :repository", repository=repository)
         return decode_refs(rows[0][0]) if rows else ListedRefs()
 

@@ -73,9 +73,9 @@ FREE = f"""(state = 'received' OR (state IN ('claimed', 'running') AND {leases.I
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """A move from any of some states to a state, or to none where the state stays; `writes` are the columns it sets.
+    """A move from some states to another, or to none if the state stays; `writes` are the columns it sets.
 
-    The words after a colon are values of anyone who makes it.
+    The words after a colon are the mover's values.
     """
 
     mover: Mover
@@ -97,7 +97,7 @@ class Move:
 
 
 def _make_guard(mover: Mover, holds: int) -> str:
-    """Write the condition under which somebody may move a message."""
+    """Write the condition under which the mover may move a message."""
     own, held = name_claims(holds), name_claims(holds, "held.")
     guards: dict[Mover, str] = {
         "claimer": FREE,

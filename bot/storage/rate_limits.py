@@ -20,7 +20,7 @@ _LOOKUPS = 30  # lookups for every question: an agent makes dozens for one of it
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuestionLimits:
-    """The questions that one person may ask in a minute and in a day (UTC)."""
+    """The limits of one person's questions in a minute and in a day (UTC)."""
 
     per_minute: int = 10
     per_day: int = 300
@@ -51,7 +51,7 @@ class QuestionCounter:
                 raise kind(sentence, retry_after=wait)
 
     async def count_command(self, message: IncomingMessage) -> None:
-        """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
+        """Count a command; raises `SilentlyThrottled` at several times the limit of questions."""
         most = _COMMANDS * self._limits.per_minute
         if await self._increment_count(message, _MINUTE, "commands:") > most and message.kind != "command":
             sentence = f"You have given me more than {most} commands this minute."

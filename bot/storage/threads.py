@@ -15,7 +15,7 @@ EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ThreadState:
-    """One thread. `people` wrote the last messages in it, oldest first; `last_at` is when citebot was last asked."""
+    """One thread. `people` wrote its last messages, oldest first; `last_at` is the time of the last question."""
 
     key: str
     conversation: str
@@ -47,9 +47,9 @@ class ThreadStore:
         return by_anybody or set(thread.people) == {message.author}
 
     async def enter(self, message: IncomingMessage) -> str:
-        """Take part in the thread of a message to be answered; return the conversation that it belongs to.
+        """Join the thread of a message to be answered; return its conversation.
 
-        A direct message outside threads continues the conversation of the last one for half an hour.
+        A direct message outside threads continues the previous conversation for half an hour.
         """
         columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
@@ -89,7 +89,7 @@ class ThreadStore:
         await self._change(_make_key(message), muted=muted, last_at=self._clock.now())
 
     async def use(self, message: IncomingMessage, repository: str) -> None:
-        """Ask about a repository from now on in this thread, or in this channel where it is no thread."""
+        """Use a repository from now on in this thread, or in this channel outside threads."""
         await self._change(_make_key(message), repository=repository, last_at=self._clock.now())
         if not message.in_thread:
             channel = replace(message, place=replace(message.place, thread=""))
@@ -101,7 +101,7 @@ class ThreadStore:
         return (await self.settings(message)).repository or (await self.settings(channel)).repository
 
     async def forget_old(self, before: float) -> int:
-        """Delete the threads without a question since a time; return how many.
+        """Delete the threads without a question since a time; return their number.
 
         A channel's choice stays, because questions are only in its threads.
         """
@@ -140,7 +140,7 @@ class ThreadStore:
         )
 
     async def _change(self, key: str, **columns: object) -> str:
-        """Write some columns of a thread, which is created if missing, and return its conversation.
+        """Write some columns of a thread, creating it if missing, and return its conversation.
 
         One statement leaves the other columns alone, because another process may be writing them.
         """
@@ -155,6 +155,6 @@ class ThreadStore:
 
 
 def _make_key(message: IncomingMessage) -> str:
-    """Name the thread; what only its author sees in a channel is a conversation of theirs."""
+    """Name the thread; private messages in a channel form a separate conversation."""
     key = message.place.key()
     return f"{key}:{message.author}" if message.private and message.kind != "direct" else key

@@ -63,7 +63,7 @@ class TurnRecord:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The repositories that the answer is about; none where it is about none."""
+        """The repositories of the answer, if any."""
         return self.repositories or tuple(filter(None, (self.repository,)))
 
 
@@ -89,7 +89,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptTurn:
-    """A finished turn as it is kept: its run, its conversation, when it was, and how its answer was found."""
+    """A stored turn: its run, conversation and time, and how its answer was found."""
 
     run_id: str
     conversation: str
@@ -161,12 +161,12 @@ class TurnRecordStore:
         return _make_turns(rows)
 
     async def forget(self, conversation: str) -> None:
-        """Drop the turns of a conversation, and what their answers came from; opinions stay."""
+        """Drop the turns of a conversation with their sources; opinions stay."""
         await self._database.write("DELETE FROM answer_records WHERE conversation = ?", (conversation,))
         await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))
 
     async def forget_old(self, before: float) -> int:
-        """Drop the turns and the opinions of before a time; return how many opinions."""
+        """Drop the turns and opinions from before a time; return the number of opinions."""
         for table in ("turns", "answer_records"):
             await self._database.write(f"DELETE FROM {table} WHERE at < ?", (before,))  # noqa: S608 - constants
         return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
@@ -186,7 +186,7 @@ class TurnRecordStore:
         ]
 
     async def forget_question(self, run_id: str) -> None:
-        """Drop the question of a turn, with what its answer came from, and keep the rest of its record."""
+        """Drop the question of a turn and its sources; keep the rest of its record."""
         await self._database.write("DELETE FROM answer_records WHERE run_id = ?", (run_id,))
         await self._drop_questions(
             await self._database.rows("SELECT run_id, record FROM turns WHERE run_id = ?", (run_id,))
@@ -209,7 +209,7 @@ class TurnRecordStore:
             )
 
     async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
-        """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
+        """Store a person's opinion of an answer, replacing an earlier one."""
         await self._database.write(
             "INSERT INTO feedback (run_id, person, opinion, at) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (run_id, person) DO UPDATE SET opinion = excluded.opinion, at = excluded.at",
@@ -217,7 +217,7 @@ class TurnRecordStore:
         )
 
     async def feedback(self, *, since: float = 0.0) -> Sequence[FeedbackEntry]:
-        """Return the opinions given since a time, oldest first; their records as far as they are kept."""
+        """Return the opinions since a time, oldest first, with their records if they are kept."""
         rows = await self._database.rows(
             "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
             "WHERE f.at >= ? ORDER BY f.at, f.rowid",
@@ -232,7 +232,7 @@ class TurnRecordStore:
 
 
 def _list_fields(record: TurnRecord) -> Mapping[str, object]:
-    """List the fields; the release before this one reads all but those which most records do not have."""
+    """List the fields; the previous release can read all but those that most records lack."""
     fields = dataclasses.asdict(record)
     return {name: value for name, value in fields.items() if value or name not in _SELDOM}
 

@@ -1,1 +1,1 @@
-"""Surfaces for people and programs beside chats: one core of lookups and questions, and a folder for each."""
+"""Surfaces for people and programs without a chat: one core of lookups and questions, and a folder for each."""

@@ -45,7 +45,7 @@ class StageBegun(SurfaceValue):
 
 
 class TextPart(SurfaceValue):
-    """Text of the answer, safe to show as Markdown. It comes after what was there, or with `replaces` in its place."""
+    """Text of the answer, safe to show as Markdown. It follows the earlier text, or `replaces` it."""
 
     kind: Literal["text"] = "text"
     text: str
@@ -53,7 +53,7 @@ class TextPart(SurfaceValue):
 
 
 class CodePlace(SurfaceValue):
-    """Lines of a file at the commit that is read, and where they can be seen on the web."""
+    """Lines of a file at the pinned commit, and their web address."""
 
     path: str
     first_line: Line
@@ -69,7 +69,7 @@ class EvidenceFound(SurfaceValue):
 
 
 class CitedPlace(SurfaceValue):
-    """The place behind a mark such as `[1]`; where the path is empty, the commit itself."""
+    """The place of a mark such as `[1]`; with an empty path, the commit itself."""
 
     mark: int
     repository: str
@@ -118,7 +118,7 @@ class Answered(SurfaceValue):
 
 
 class NotAnswered(SurfaceValue):
-    """There is no answer, and `text` says why; earlier text has been sent."""
+    """There is no answer, and `text` gives the reason; earlier text has been sent."""
 
     kind: Literal["failed"] = "failed"
     reason: Reason

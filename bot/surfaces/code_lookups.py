@@ -66,7 +66,7 @@ class ListedRepository(SurfaceValue):
 
 
 class RepositoryListing(SurfaceValue):
-    """The repositories that may be asked about."""
+    """The repositories that the person may ask about."""
 
     total: Annotated[int, Field(ge=0)]
     next: Annotated[int | None, Field(ge=0, description=NEXT)] = None
@@ -166,7 +166,7 @@ class CodeLookups:
             return await replace(self, is_followed=False, counter=None).look_up(principal, lookup, args)
 
     async def read_at(self, principal: Principal, repository: str, commit: str, path: str) -> FileText:
-        """Read a whole file, as far as one may be read at once, at a commit; `UnknownRevision` if that is gone."""
+        """Read a whole file, up to the limit of one reading, at a commit; `UnknownRevision` if that is gone."""
         async with self._open_commit(principal, repository, commit) as code:
             held = code.commit.sha
             entry = next((one for one in await code.files() if one.path == path), None)
@@ -176,7 +176,7 @@ class CodeLookups:
 
     @asynccontextmanager
     async def _open_commit(self, principal: Principal, repository: str, commit: str) -> AsyncIterator[CodeSearch]:
-        """Hold a repository at a commit that a result has named."""
+        """Pin a repository at a commit from an earlier result."""
         async with self.open_code(principal, repository) as newest:
             held = newest.commit.sha
         gone = f"{repository} is not indexed at {commit[:40]!r} any more, but at {held}. Read that instead."
@@ -192,7 +192,7 @@ class CodeLookups:
         yield code
 
     async def list_repositories(self, principal: Principal, args: ListArguments) -> RepositoryListing:
-        """List the repositories that a person may ask about, and how far each is indexed."""
+        """List the repositories that a person may ask about, and their indexed commits."""
         await self.count(principal)
         visible, end = self.list_visible(principal), args.offset + args.limit
         page = visible[args.offset : end]

@@ -104,7 +104,7 @@ class TeamGoalRuns:
         repository: str | None = None,
         name: str = "",
     ) -> str:
-        """Propose a run, and return its name; one that is known by the name is not proposed again.
+        """Propose a run, and return its name; a known name is not proposed again.
 
         It counts as a question. Raises `NotAllowed` if there are no runs, or no such repository.
         """
@@ -127,11 +127,11 @@ class TeamGoalRuns:
         return name
 
     async def find(self, principal: Principal, name: str) -> GoalRun:
-        """Return a run as it is now; `UnknownGoalRun` if there is none that the person may see."""
+        """Return the present state of a run; `UnknownGoalRun` if the person may see none."""
         return await self._describe(principal, await self._find_entry(principal, name))
 
     async def follow(self, principal: Principal, name: str) -> AsyncGenerator[GoalRun, None]:
-        """Yield a run whenever it has changed, first as it is now, until it has ended; access is checked each time."""
+        """Yield a run now and after every change, until it has ended; access is checked each time."""
         shown: GoalRun | None = None
         while shown is None or shown.state != "ended":
             if shown is not None:
@@ -148,9 +148,10 @@ class TeamGoalRuns:
         return [await self._describe(principal, entry) for entry in visible]
 
     async def decide(self, principal: Principal, name: str, decision: Decision, proposal: str) -> GoalRun:
-        """Start the run that was proposed, or end it, also while it is in progress.
+        """Start a proposed run, or end it, even while it is in progress.
 
-        Raises `NotAllowed` if the person may not, and `NotProposed` where they have not seen what is proposed now.
+        Raises `NotAllowed` if the person may not, and `NotProposed` if they have not seen the
+        current proposal.
         """
         entry = await self._find_entry(principal, name)
         person = replace(principal.write(), place=entry.message.place, author=principal.key)
@@ -172,13 +173,13 @@ class TeamGoalRuns:
         return entry
 
     def _may_see(self, principal: Principal, entry: InboxEntry) -> bool:
-        """Whether a person may see a run: who asked for it, or may start it, and may see the code."""
+        """Whether a person may see a run: its asker, or people who may start it, if they may see the code."""
         access, person, (repository,) = self._deps.access, principal.write(), entry.message.about
         is_concerned = entry.message.author == principal.key or access.may_run(person, repository)
         return is_concerned and bool(access.list_visible(person, [repository]))
 
     async def _describe(self, principal: Principal, entry: InboxEntry) -> GoalRun:
-        """Describe a run: what its reply shows, which is final once the inbox knows that it is over."""
+        """Describe a run by its reply, which is final once the inbox has settled it."""
         deps, message, (repository,) = self._deps, entry.message, entry.message.about
         record = await deps.records.last(entry.conversation)
         shown = [await deps.shareable.read(handle.id) for handle in entry.handles]
@@ -196,7 +197,7 @@ class TeamGoalRuns:
 
 
 def _name_state(entry: InboxEntry) -> GoalRunState:
-    """Say how far a run has come."""
+    """Describe the state of a run."""
     if entry.state == "paused":
         return "proposed"
     if entry.state not in OPEN:

@@ -1,4 +1,4 @@
-"""Principals: the people on whose behalf a surface asks, found by the token of a request."""
+"""Principals: the people for whom a surface asks, found by a request's token."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Principal:
 
     @property
     def key(self) -> str:
-        """Tell the person from all others, as `slack:U0123`."""
+        """The person's unique name, as `slack:U123`."""
         return f"{self.platform}:{self.person}"
 
     def write(self, text: str = "", *, about: tuple[str, ...] = ()) -> IncomingMessage:
@@ -59,7 +59,7 @@ def make_local_principal() -> Principal:
 
 
 class Tokens:
-    """The tokens that are taken, of which only the checksums are known."""
+    """The accepted tokens, known only by their checksums."""
 
     def __init__(self, entries: Sequence[TokenTable]) -> None:
         self._known = [(entry.sha256.encode(), _make_principal(entry.person)) for entry in entries]
@@ -69,7 +69,7 @@ class Tokens:
         return bool(self._known)
 
     def find(self, token: str) -> Principal | None:
-        """Return whose token it is; how long that takes tells nothing of the tokens that are known."""
+        """Return a token's owner; the time this takes reveals nothing about known tokens."""
         digest = hash_token(token[:LONGEST_TOKEN]).encode()
         found = None
         for known, principal in self._known:
@@ -79,7 +79,7 @@ class Tokens:
 
 
 def find_bearer(given: Sequence[str], tokens: Tokens) -> Principal | None:
-    """Return whose token the headers `Authorization` of a request hold; there may be one."""
+    """Return the owner of the one token in a request's `Authorization` headers."""
     match = _BEARER.fullmatch(given[0]) if len(given) == 1 else None
     return tokens.find(match[1]) if match is not None else None
 
@@ -90,7 +90,7 @@ def make_token() -> str:
 
 
 def hash_token(token: str) -> str:
-    """Return the checksum of a token; a token is long and random, so that it needs no salt and no slow hash."""
+    """Return the checksum of a token, which is long and random and needs no salt or slow hash."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

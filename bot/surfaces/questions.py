@@ -76,7 +76,7 @@ def _watch_nothing(_: AgentEvent) -> None:
 
 
 class Questions:
-    """Asks the agent on behalf of people; each may continue with, and stop, what is their own."""
+    """Asks the agent on behalf of people; each may continue and stop only their own questions."""
 
     def __init__(self, deps: QuestionDeps) -> None:
         self._deps = deps
@@ -124,7 +124,7 @@ class Questions:
         return run
 
     async def stop(self, principal: Principal, run_id: str) -> bool:
-        """End a run of a person's own; False if there is none."""
+        """End a run of the person; False if there is none."""
         owner, run = self._running.get(run_id, ("", None))
         if run is None or owner != principal.key:
             return False
@@ -132,7 +132,7 @@ class Questions:
         return True
 
     async def find_state(self, principal: Principal, run_id: str) -> AnswerState | None:
-        """Return the state of an answer; None where it is not followed, or a person may not ask about it now."""
+        """Return the state of an answer; None if it is not followed, or the person may not ask about it now."""
         answer = await self._find_living(principal, run_id)
         return await read_state(self._deps.living, answer, self._deps.hosts) if self._deps.living and answer else None
 
@@ -149,7 +149,7 @@ class Questions:
         return answer if answer.commits.keys() <= set(visible) else None
 
     async def _admit(self, asked: AskedQuestion, problem: str) -> AskedQuestion:
-        """Count a question, and check that it may be asked: `NotAllowed`, or `BadQuestion` where it is none."""
+        """Count a question, and check that it may be asked: `NotAllowed`, or `BadQuestion` for an invalid one."""
         deps, message = self._deps, asked.message
         if deps.counter is not None:  # also what is refused: that takes a reply, too
             await deps.counter.count(message)
@@ -163,7 +163,7 @@ class Questions:
 
 
 def name_conversation(surface: str, principal: Principal, label: str) -> str:
-    """Name a conversation so that nobody else's can be meant: `mcp:slack:U0123:LABEL`."""
+    """Name a conversation uniquely by its owner: `mcp:slack:U0123:LABEL`."""
     return Place(platform=surface, workspace=principal.platform, channel=principal.person, thread=label).key()
 
 

@@ -25,7 +25,7 @@ RETRY_AFTER = "5"  # seconds
 
 
 class Late(Generic[T]):
-    """A core, once it is there: paths are served from the beginning, and their callers asked to come back."""
+    """A core that arrives later: its paths are served from the start, and ask callers to come back."""
 
     def __init__(self) -> None:
         self._core: T | None = None
@@ -48,7 +48,7 @@ class Late(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class SurfaceCore:
-    """The parts of every surface. `hosts` are the names beside loopback by which a request may call the server."""
+    """The parts of every surface. `hosts` are the server's names, in addition to loopback."""
 
     lookups: CodeLookups
     questions: Questions

@@ -1,1 +1,1 @@
-"""Push webhooks: whether a host really sent one, what was pushed, and to which repository."""
+"""Push webhooks: their authenticity, the pushed branch, and the repository."""

@@ -59,7 +59,7 @@ Payload = Mapping[str, Any]
 
 
 def has_signature(headers: Mapping[str, str], secrets: Sequence[str], *, now: float) -> bool:
-    """Tell by the headers alone whether the body may turn out authentic: no other is worth reading."""
+    """Whether the headers allow an authentic body: no other is worth reading."""
     if _SIGNED in headers:
         return _is_of_now(headers, now)
     for header, prefix in _HEXADECIMAL:
@@ -70,7 +70,7 @@ def has_signature(headers: Mapping[str, str], secrets: Sequence[str], *, now: fl
 
 
 def verify_signature(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], *, now: float) -> bool:
-    """Return whether one of the secrets vouches for a body; the strongest proof that is given has to hold.
+    """Whether one of the secrets authenticates a body; the strongest given proof has to hold.
 
     `headers` ignore case. Without a secret nothing is authentic.
     """
@@ -95,7 +95,9 @@ def _is_of_now(headers: Mapping[str, str], now: float) -> bool:
 
 
 def _is_signed(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: float) -> bool:
-    """The signature covers the delivery's id and time; several may be given while secrets are exchanged."""
+    """Whether the delivery's id and time are signed too; several signatures may be given while secrets are
+    exchanged.
+    """
     identity, at = headers.get(_SIGNED_ID, ""), headers.get(_SIGNED_AT, "")
     if not identity or not _is_of_now(headers, now):
         return False
@@ -120,7 +122,7 @@ def _decode_key(secret: str) -> bytes:
 
 
 def _read_header(value: str) -> bytes:
-    """Return a header as it was sent: the server decodes its bytes as Latin-1."""
+    """Return a header's raw text, which the server decodes as Latin-1."""
     try:
         return value.encode("latin-1")
     except UnicodeEncodeError:

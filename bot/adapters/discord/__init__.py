@@ -1,1 +1,1 @@
-"""Discord: everything that knows discord.py is in this folder, and nowhere else."""
+"""Discord: the only folder that knows discord.py."""

@@ -105,7 +105,7 @@ class DiscordAdapter:
     @classmethod
     @asynccontextmanager
     async def open(cls, options: DiscordOptions, clock: Clock) -> AsyncIterator[Self]:
-        """Find out who the token belongs to; raises a `BotError` where Discord refuses it.
+        """Open the client as the token's owner; raises a `BotError` if Discord refuses it.
 
         The addresses hold for all clients of a process while this is open.
         """
@@ -135,7 +135,7 @@ class DiscordAdapter:
         return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
 
     async def list_problems(self) -> Sequence[str]:
-        """List what is missing in the portal and in servers, each with where to click; raises `ChatError`s."""
+        """List the missing switches and permissions, each with where to click; raises `ChatError`s."""
         options = self._options
         return await list_problems(self._client, message_content=options.message_content, servers=options.servers)
 

@@ -33,12 +33,12 @@ _CLOUDFLARE_WAIT = 60.0  # seconds; a refusal that is not Discord's own does not
 
 
 class InteractionExpired(ChatError):
-    """The quarter of an hour is over in which an interaction can be answered."""
+    """The quarter of an hour for answering an interaction is over."""
 
 
 @contextmanager
 def map_post_errors() -> Iterator[None]:
-    """Turn what goes wrong with sending or reading into chat errors."""
+    """Turn errors of sending or reading into chat errors."""
     try:
         yield
     except discord.RateLimited as error:
@@ -56,7 +56,7 @@ def map_post_errors() -> Iterator[None]:
 
 @contextmanager
 def map_edit_errors() -> Iterator[None]:
-    """Turn what goes wrong with changing or deleting a message into chat errors."""
+    """Turn errors of changing or deleting a message into chat errors."""
     try:
         with map_post_errors():
             yield
@@ -65,7 +65,7 @@ def map_edit_errors() -> Iterator[None]:
 
 
 def map_error(error: discord.HTTPException) -> ChatError:
-    """Say what a refusal means."""
+    """Translate a refusal into a chat error."""
     message = describe_error(error)
     if error.code in {UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, INVALID_TOKEN}:
         return InteractionExpired(message)
@@ -81,7 +81,7 @@ def map_error(error: discord.HTTPException) -> ChatError:
 
 
 def read_error_code(error: BaseException | None) -> int:
-    """Return Discord's code of the refusal behind an error; 0 without one."""
+    """Return Discord's error code; 0 without one."""
     while error is not None and not isinstance(error, discord.HTTPException):
         error = error.__cause__
     return error.code if error is not None else 0

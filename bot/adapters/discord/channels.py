@@ -1,4 +1,4 @@
-"""Discord's channels, threads, forum posts and direct messages: what each is, and the messages in it."""
+"""Discord's channels, threads, forum posts and direct messages, and their messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ChannelInfo:
 
 
 class ChannelDirectory:
-    """Knows channels; those that the gateway did not announce, such as archived threads, are fetched."""
+    """Looks up channels, fetching those that the gateway did not announce, such as archived threads."""
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class ChannelDirectory:
 
 
 def read_channel_info(channel: Any) -> ChannelInfo | None:
-    """Read a channel of discord.py's; None if it knows too little of it."""
+    """Read a discord.py channel; None if it lacks information."""
     if isinstance(channel, discord.Thread):
         title = channel.name if isinstance(channel.parent, discord.ForumChannel) else ""
         return ChannelInfo(

@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 def track_events(
     handle: Callable[Concatenate[GatewayClient, P], Awaitable[None]],
 ) -> Callable[Concatenate[GatewayClient, P], Coroutine[Any, Any, None]]:
-    """Let a client know which events it is handling: discord.py keeps that to itself."""
+    """Track which events a client is handling: discord.py keeps that to itself."""
 
     @wraps(handle)
     async def handle_and_track(client: GatewayClient, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -168,7 +168,7 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_guild_available(self, guild: discord.Guild) -> None:
-        """A server is there, now or again."""
+        """Note an available server, new or returning."""
         if self.listener is not None:
             await self.listener.read_missed_in(guild)
 
@@ -200,13 +200,13 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        """A message is gone."""
+        """Handle a deleted message."""
         if self.listener is not None:
             await self.listener.on_deletion(payload.channel_id, (payload.message_id,))
 
     @track_events
     async def on_raw_bulk_message_delete(self, payload: discord.RawBulkMessageDeleteEvent) -> None:
-        """Many messages are gone."""
+        """Handle many deleted messages."""
         if self.listener is not None:
             await self.listener.on_deletion(payload.channel_id, sorted(payload.message_ids))
 
@@ -218,12 +218,12 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
-        """Somebody has taken a reaction away."""
+        """Handle a removed reaction."""
         await self.on_raw_reaction_add(payload)
 
     @track_events
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
-        """A thread is gone."""
+        """Handle a deleted thread."""
         if self.listener is not None:
             self.listener.on_thread_deletion(payload.thread_id)
 

@@ -1,4 +1,4 @@
-"""Logs the client in and keeps it connected, and its calls together below what Discord allows a bot in a second."""
+"""Logs the client in, keeps it connected, and keeps its calls below Discord's rate limit for bots."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def stay_connected(client: discord.Client, clock: Clock) -> None:
 
 
 async def _connect_client(client: discord.Client) -> str:
-    """Stay connected for as long as possible; return what ended it."""
+    """Stay connected for as long as possible; return the reason for the end."""
     try:
         await client.connect()
     except discord.PrivilegedIntentsRequired as error:

@@ -33,7 +33,7 @@ class InteractionToken:
 
     @classmethod
     def parse(cls, written: str) -> InteractionToken:
-        """Read what `str` wrote; `InteractionExpired` if it was dropped, as when a reply is settled."""
+        """Parse the output of `str`; `InteractionExpired` if it was dropped, as when a reply is settled."""
         if not written:
             raise InteractionExpired("How this person is reached was kept until the reply was settled.")
         interaction, user, token = written.split(".", 2)

@@ -135,7 +135,7 @@ class InteractionHandler:
     async def _make_message(
         self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand, *, line: str = "", root: str = ""
     ) -> IncomingMessage:
-        """Turn a command into a message; a question whose answer only its author reads is private."""
+        """Turn a command into a message; a question with a private answer is private."""
         external, roles = await self._read_standing(interaction, channel)
         alone = command.is_question and not root
         return IncomingMessage(

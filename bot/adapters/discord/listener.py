@@ -29,7 +29,7 @@ MOST_SERVERS = 10  # that are asked about one person
 
 
 class MemberDirectory:
-    """Looks up members. `servers` are the ids of those that count as inside; without any, all that the bot is in do."""
+    """Looks up members. `servers` are the ids of those that count as inside; by default, all of the bot's servers."""
 
     def __init__(self, client: discord.Client, clock: Clock, servers: Collection[str] = ()) -> None:
         self._client = client
@@ -53,13 +53,13 @@ class MemberDirectory:
         return bool(found), roles
 
     async def roles_in(self, server: int, person: int) -> tuple[str, ...]:
-        """Return the roles of somebody in one server; none where they cannot be looked up."""
+        """Return somebody's roles in one server; none if they cannot be looked up."""
         guild = self._client.get_guild(server)
         member = await self._fetch_member(guild, person) if guild is not None else None
         return read_roles(member) if member is not None else ()
 
     async def _fetch_member(self, guild: discord.Guild, person: int) -> discord.Member | None:
-        """Fetch a member; where that fails, nobody is returned, so that nothing is shown by mistake."""
+        """Fetch a member; after a failure, return nobody, so that nothing is shown by mistake."""
         try:
             return await guild.fetch_member(person)
         except discord.NotFound:
@@ -112,7 +112,7 @@ class DiscordListener:
             await self._receive(message)
 
     def on_connection_lost(self) -> None:
-        """Remember where the connection was lost: messages from now on may must be looked for."""
+        """Remember where the connection was lost: later messages may be missing."""
         self._lost_after = self._lost_after or self._newest
 
     def on_resumed(self) -> None:
@@ -126,7 +126,7 @@ class DiscordListener:
         self._newest = max(self._newest, self._make_id(0.0))
 
     async def read_missed_direct(self) -> None:
-        """Read what was written in direct conversations before the session began: after a restart, in recent ones."""
+        """Read the direct messages from before the session: after a restart, only in recent conversations."""
         if self._since:
             await self._read_missed(list(self._direct), self._since)
             return
@@ -223,7 +223,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def _tell_directly(self, person: int, text: str) -> None:
-        """Tell a person something that is nobody else's business: a reaction has no answer of its own."""
+        """Tell a person something in private, because a reaction has no answer."""
         try:
             with map_post_errors():
                 channel = await self._client.create_dm(discord.Object(person))
@@ -236,7 +236,7 @@ class DiscordListener:
         self._reply_targets.close(str(thread))
 
     def _may_be_for_us(self, question: IncomingMessage) -> bool:
-        """Whether more is to be found out about a message than that it names nobody."""
+        """Whether to look further into a message that names nobody."""
         return question.kind != "overheard" or self._conversations.overhears(question.place)
 
     def _expect(self, channel: ChannelInfo, question: IncomingMessage) -> None:

@@ -1,4 +1,4 @@
-"""Discord as a chat platform: posts, edits, and finds again what was sent before a crash."""
+"""Discord as a chat platform: posts, edits, and finds messages sent before a crash."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class DiscordPlatform:
             raise
 
     async def withdraw(self, handle: MessageHandle) -> None:
-        """Delete a message; one that is gone already is no error."""
+        """Delete a message; a missing one is no error."""
         if is_ephemeral(handle):
             await self._ephemeral.withdraw(handle)
             return
@@ -219,7 +219,7 @@ class DiscordPlatform:
 
 
 def _handle(place: Place, channel: int, message: int) -> MessageHandle:
-    """A message of citebot; `thread` is where it stands, where that is not the channel itself."""
+    """Return a handle for a message of citebot; `thread` is its thread, if it is not in the channel itself."""
     thread = str(channel) if str(channel) != place.channel else ""
     return MessageHandle(
         platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=thread

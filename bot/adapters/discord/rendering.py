@@ -65,7 +65,7 @@ def render_file(attachment: Attachment) -> discord.File:
 
 
 def parse_button(custom_id: str) -> tuple[ButtonAction, str] | None:
-    """Read which button was pressed, and the value that came with it; None for what is no button of a reply."""
+    """Parse a pressed button and its value; None for other components."""
     prefix, _, rest = custom_id.partition(":")
     action, _, value = rest.partition(":")
     if prefix != PREFIX or action not in get_args(ButtonAction):
@@ -104,7 +104,7 @@ def make_thread_name(question: str) -> str:
 
 
 def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
-    """Return the text of a message as it was typed, without mentions of the bot."""
+    """Return the text of a message as typed, without mentions of the bot."""
     users = {user.id: user.display_name for user in message.mentions}
     users |= {role.id: role.name for role in message.role_mentions}
     places = {channel.id: getattr(channel, "name", "") for channel in message.channel_mentions}
@@ -112,6 +112,6 @@ def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
 
 
 def list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
-    """The ids of mentions of the bot: its own, and that of its role, which people choose by mistake."""
+    """Return the ids that mention the bot: its own, and its role's, which people choose by mistake."""
     role = message.guild.self_role if message.guild else None
     return frozenset(user.id for user in (own, role) if user is not None)

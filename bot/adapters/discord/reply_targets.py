@@ -52,9 +52,9 @@ class ReplyTargets:
         self._unanswered: LRUCache[Place, bool] = LRUCache(MOST_KNOWN)  # a thread was asked for there, in vain
 
     def expect(self, place: Place, question: str) -> None:
-        """Note that the thread of a place will must be started, and the question that it is named after.
+        """Note that the thread of a place will be started, and the question that names it.
 
-        The name outlives the question where that is deleted; a secret in it does not.
+        The name outlives a deleted question; a secret in it does not.
         """
         self._names[place] = make_thread_name(self._mask(question))
 
@@ -84,7 +84,7 @@ class ReplyTargets:
         return target
 
     async def _find_target(self, place: Place) -> ReplyTarget | None:
-        """Find the thread of a place if there is one; only Discord knows archived ones."""
+        """Find the thread of a place, if any; only Discord knows archived ones."""
         if not place.thread:
             return ReplyTarget(channel=int(place.channel))
         thread = int(place.thread)
@@ -102,7 +102,7 @@ class ReplyTargets:
         return ReplyTarget(channel=thread)
 
     async def _start_thread(self, place: Place) -> ReplyTarget:
-        """Start the thread on the question; where that is refused, or fails twice, reply to the question."""
+        """Start the thread on the question; after a refusal or two failures, reply to the question."""
         if not self._can_start_thread(place):
             return self.reply_below(place)
         try:
@@ -132,7 +132,7 @@ class ReplyTargets:
         return ReplyTarget(channel=int(place.thread), begun=True)
 
     def _can_start_thread(self, place: Place) -> bool:
-        """Whether the bot may start threads and write in them, as far as is known: refusals count towards a ban."""
+        """Whether the bot may start threads and write in them, as far as known: refusals count towards a ban."""
         channel = self._client.get_channel(int(place.channel))
         if not isinstance(channel, discord.abc.GuildChannel):
             return True

@@ -1,1 +1,1 @@
-"""A chat workspace in the browser, on this machine alone: citebot to try without an account."""
+"""A chat workspace in the browser, only on this machine, to try citebot without an account."""

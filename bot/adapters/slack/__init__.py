@@ -1,1 +1,1 @@
-"""Slack: everything that knows slack-bolt and slack-sdk is in this folder, and nowhere else."""
+"""Slack: the only folder that knows slack-bolt and slack-sdk."""

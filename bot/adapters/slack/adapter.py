@@ -84,7 +84,7 @@ class SlackAdapter:
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."
 
     def remark(self) -> str:
-        """Say what is worth knowing although all is well."""
+        """Return remarks worth knowing although all is well."""
         return self._event_limit.remark()
 
     async def _is_connected(self) -> bool:

@@ -59,7 +59,7 @@ def map_post_error(name: str, method: str, needed: str = "") -> ChatError:
 
 
 def map_bot_token_error(name: str, method: str, needed: str = "") -> ChatError:
-    """Translate a refusal of asking whose the token is, which shows whether Slack accepts it."""
+    """Translate a refusal to name the token's owner, which shows whether Slack accepts the token."""
     return PostRefused(describe_error(name, method, needed)) if name in TOKEN else map_post_error(name, method, needed)
 
 
@@ -76,7 +76,7 @@ def map_edit_error(name: str, method: str, needed: str = "") -> ChatError:
 
 
 def map_stream_start_error(name: str, method: str, needed: str = "") -> ChatError:
-    """Translate a refusal to begin a stream: the place is closed to all messages, or there are no streams."""
+    """Translate a refusal to begin a stream: the place accepts no messages, or there are no streams."""
     error = map_post_error(name, method, needed)
     return StreamRefused(str(error)) if isinstance(error, PostRefused) and name not in CLOSED else error
 

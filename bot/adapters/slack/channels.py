@@ -1,4 +1,4 @@
-"""Reads Slack's threads, and tells whether people of other organisations can read a channel."""
+"""Reads Slack's threads, and checks whether outsiders can read a channel."""
 
 from __future__ import annotations
 

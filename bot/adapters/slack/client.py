@@ -33,7 +33,7 @@ RefusalMeaning = Callable[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BotIdentity:
-    """The owner of the bot token; `enterprise` is the Grid whose workspaces are all inside, if there is one."""
+    """The owner of the bot token; `enterprise` is the Grid whose workspaces all count as inside, if any."""
 
     team: str
     enterprise: str = ""
@@ -45,7 +45,7 @@ class BotIdentity:
 
 
 class SlackClient:
-    """Calls methods of the Web API; raises nothing but `ChatError`s."""
+    """Calls methods of the Web API; raises only `ChatError`s."""
 
     def __init__(self, web: AsyncWebClient, clock: Clock) -> None:
         self.web = web
@@ -54,7 +54,7 @@ class SlackClient:
     async def send(
         self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = api_errors.map_post_error
     ) -> Fields:
-        """Make a call once: the caller decides what is tried again."""
+        """Make a call once: the caller decides about retries."""
         return (await _call_slack(call, meaning)).data  # type: ignore[no-any-return]
 
     async def read(
@@ -72,7 +72,7 @@ class SlackClient:
         raise AssertionError("the last try returns or raises")
 
     async def identity(self, meaning: RefusalMeaning = api_errors.map_bot_token_error) -> BotIdentity:
-        """Ask whose token it is, and what it allows."""
+        """Ask Slack for the token's owner and scopes."""
         answer = await _call_slack(self.web.auth_test, meaning)
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
         return BotIdentity(

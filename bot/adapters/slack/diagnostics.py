@@ -120,7 +120,7 @@ def list_bot_scopes() -> frozenset[str]:
 
 
 def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:
-    """Say what is wrong with the shape of a value; nothing if it may be right."""
+    """Explain what is wrong with the shape of a value; empty if it may be right."""
     wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
@@ -139,7 +139,7 @@ def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]
 
 
 def detect_token_kind(value: str) -> str:
-    """Name what a value looks like; empty if it looks like nothing of Slack's."""
+    """Name the kind of a token; empty if it is none of Slack's."""
     if _HEXADECIMAL.fullmatch(value):
         return SECRET
     return next((name for beginning, name in _BEGINNINGS if value.startswith(beginning)), "")
@@ -211,7 +211,7 @@ async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequen
 
 
 async def _check_bot_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
-    """Whose token it is, what it allows, and where it is a member."""
+    """Check the bot token's owner, scopes and channels."""
     if wrong := _check_token("SLACK_BOT_TOKEN", token):
         return wrong
     try:
@@ -227,7 +227,7 @@ async def _check_bot_token(client: SlackClient, token: str) -> Sequence[DoctorFi
 
 
 def _check_scopes(granted: frozenset[str]) -> Sequence[DoctorFinding]:
-    """Compare the scopes that were granted with those that are needed."""
+    """Compare the granted scopes with the required ones."""
     if not granted:
         return [
             note("Slack does not report the scopes of the bot token.", f"Compare them with {MANIFEST}: {SETTINGS}.")
@@ -250,7 +250,7 @@ def _report_missing_scope(scope: str) -> DoctorFinding:
 
 
 async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequence[DoctorFinding]:
-    """Whether there is a channel in which people can mention the bot."""
+    """Whether people can mention the bot in some channel."""
     kinds = {"public_channel": "channels:read", "private_channel": "groups:read"}
     types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
     unseen = " and ".join(scope for scope in kinds.values() if scope not in identity.scopes)
@@ -272,7 +272,7 @@ async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequenc
 
 
 async def _count_channels(client: SlackClient, types: str) -> tuple[int, bool]:
-    """Count the channels that the app is in; a page may be empty though others follow."""
+    """Count the app's channels; a page may be empty though others follow."""
     count, cursor = 0, ""
     for _ in range(_PAGES):
         answer = await client.send(
@@ -304,7 +304,7 @@ async def _check_app_token(client: SlackClient, token: str) -> Sequence[DoctorFi
 
 
 def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
-    """HTTP mode needs nothing but the signing secret, which only a request of Slack's can prove."""
+    """Check HTTP mode, which only needs the signing secret; only a request from Slack can prove that."""
     wrong = _check_token("SLACK_SIGNING_SECRET", credentials.signing_secret)
     address = f"https://YOUR.HOST{PATH}"
     return wrong or [

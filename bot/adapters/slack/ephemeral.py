@@ -25,12 +25,12 @@ def make_ephemeral_place(place: Place, user: str, *, response_url: str = "") -> 
 
 
 def is_ephemeral(place: Place | MessageHandle) -> bool:
-    """Whether only one person sees what is there."""
+    """Whether only one person sees a message."""
     return place.thread.startswith(ONE_PERSON)
 
 
 class SlackEphemeralMessages:
-    """Sends them by the response URL of the command for as long as Slack takes it, then as ephemeral messages.
+    """Sends private messages by the command's response URL as long as Slack accepts it, then as ephemeral messages.
 
     The URL is the line of the place and of each message, so that any process can answer.
     """
@@ -111,7 +111,7 @@ class SlackEphemeralMessages:
 
 
 class EphemeralStream:
-    """Stands in for a stream where only one person reads: the answer is shown when it is finished."""
+    """Replaces a stream with a single reader: shows the answer when it is finished."""
 
     def __init__(self, ephemeral: SlackEphemeralMessages, handle: MessageHandle) -> None:
         self._ephemeral = ephemeral
@@ -123,7 +123,7 @@ class EphemeralStream:
         return self._handle
 
     async def append(self, text: str, content: MessageContent) -> None:
-        """Show nothing of it: what was shown could not be taken back."""
+        """Show nothing yet: shown text could not be taken back."""
 
     async def finish(self, text: str, content: MessageContent) -> None:  # noqa: ARG002 - the content holds all of the text
         """Show the answer, unless the stream is given up for edits."""

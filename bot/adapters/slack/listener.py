@@ -95,7 +95,7 @@ class SlackListener:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Finish the deliveries available when the context ends; Slack delivers again what takes too long."""
+        """Finish the present deliveries when the context ends; Slack redelivers slow ones."""
         try:
             yield
         finally:
@@ -128,7 +128,7 @@ class SlackListener:
         return app
 
     async def handle_delivery(self, body: Mapping[str, Any]) -> list[EphemeralNotice]:
-        """Bring one delivery to the conversations; return the notices to show. What raises was not stored."""
+        """Handle one delivery; return the notices to show. If it raises, nothing was stored."""
         notices: list[EphemeralNotice] = []
         for event in parse_delivery(body, self._identity):
             if self._is_not_for_us(event):
@@ -140,7 +140,7 @@ class SlackListener:
         return notices
 
     def _is_not_for_us(self, event: PlatformEvent) -> bool:
-        """Whether people talk in a channel where citebot answers only mentions; nothing is looked up then."""
+        """Whether people talk in a channel where citebot answers only mentions; then nothing is looked up."""
         if not isinstance(event, MessageReceived | MessageEdited) or event.message.kind != "overheard":
             return False
         return not self._conversations.overhears(event.message.place)

@@ -1,4 +1,4 @@
-"""Slack as a chat platform: posts, edits, streams, uploads files, and finds what was sent before a crash."""
+"""Slack as a chat platform: posts, edits, streams, uploads files, and finds messages sent before a crash."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class SlackStream:
         return self._handle
 
     async def append(self, text: str, content: MessageContent) -> None:
-        """Add text and show the step; without a status, the last step stays. Nothing is sent where nothing changes."""
+        """Add text and show the step; without a status, the last step stays. If nothing changes, nothing is sent."""
         status = content.status or self._status
         found = () if self._has_shown_places else content.found
         step = make_step(self._nonce, status, found=found) if found or status != self._status else ()
@@ -90,7 +90,7 @@ def make_text_chunk(text: str) -> Sequence[Any]:
 
 
 def make_step(nonce: str, status: str, *, found: Sequence[PlaceLink] = (), done: bool = False) -> Sequence[Any]:
-    """The one line of progress, with the places found so far as its sources."""
+    """Return the one line of progress, with the places found so far as its sources."""
     words = status.replace("`", "")
     title = (words.removesuffix("…").strip() if done else words)[:_LONGEST_TITLE]
     if not title:
@@ -145,7 +145,7 @@ class SlackPlatform:
         self._attached: LRUCache[tuple[str, str], Attachment | None] = LRUCache(_REMEMBERED)
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:
-        """Remember who asked last in a thread: Slack wants to know whom a stream is for."""
+        """Remember who asked last in a thread: Slack wants to know the reader of a stream."""
         self._askers[place] = user, team
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
@@ -170,7 +170,7 @@ class SlackPlatform:
         return handle
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Change all of a message; a stream that was left open in it is ended first."""
+        """Replace all of a message; first end a stream left open in it."""
         if is_ephemeral(handle):
             await self._ephemeral.edit(handle, self._inline_file(content))
             return
@@ -184,7 +184,7 @@ class SlackPlatform:
         await self._attach(handle, content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
-        """Delete a message; one that is gone already is no error."""
+        """Delete a message; a missing one is no error."""
         if is_ephemeral(handle):
             await self._ephemeral.withdraw(handle)
             return
@@ -293,7 +293,7 @@ class SlackPlatform:
         return show_without_file(content, "only you see this, but Slack shows files to everybody.", self.capabilities)
 
     async def _attach(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Send the file of a content after its message, once; where that fails, its beginning goes into the message."""
+        """Send the file of a content after its message, once; after a failure, put its beginning into the message."""
         message = handle.channel, handle.id
         if content.file is None or self._attached.get(message) == content.file:
             return

@@ -128,7 +128,7 @@ def unescape_slack(text: str) -> str:
 
 
 def escape_mrkdwn(text: str) -> str:
-    """Escape text for Slack, so that nothing in it is a link or notifies anybody."""
+    """Escape text for Slack, so that nothing in it links or notifies."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -138,7 +138,7 @@ def to_mrkdwn(markdown: str) -> str:
 
 
 def make_fallback_text(markdown: str) -> str:
-    """The text of a message for notifications and screen readers, where the blocks are what is shown."""
+    """Make the text of a message for notifications and screen readers, which do not read the blocks."""
     bare = _LINKED_MARK.sub(lambda found: found["label"], markdown)
     text = _LINK.sub(lambda found: found["label"], bare).strip()
     escaped = escape_mrkdwn(text[: _FALLBACK + 1])

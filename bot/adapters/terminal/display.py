@@ -58,11 +58,11 @@ class Terminal:
         self.out.print(replace_control_characters(text), soft_wrap=True)
 
     def format_code_lines(self, lines: Sequence[CodeLine]) -> str:
-        """Write a list of places as it is to be printed on standard output."""
+        """Write a list of places for standard output."""
         return format_code_lines(lines, self.out)
 
     def clear_line(self) -> None:
-        """Take away what was typed before the prompt was there; the prompt shows it again."""
+        """Clear the text typed before the prompt was ready; the prompt shows it again."""
         if self.out.is_terminal:
             self.out.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
@@ -79,7 +79,7 @@ class Terminal:
         return True
 
     def show_markdown(self, text: str) -> None:
-        """Print Markdown of our own, laid out where there is a terminal."""
+        """Print our own Markdown, formatted on a terminal."""
         if not self.out.is_terminal:
             self.write(text)
             return

@@ -60,7 +60,7 @@ def copy_answer(last: ShownAnswer, terminal: Terminal) -> None:
 
 
 async def open_citation(last: ShownAnswer, number: str, root: Path, terminal: Terminal) -> None:
-    """Open a citation in the person's editor; where that cannot be, say where it is."""
+    """Open a citation in the person's editor, or print its place."""
     cited = _find_citation(last.answer.citations, number)
     file = None if cited.is_elsewhere else await asyncio.to_thread(_find_file, root, cited.path)
     editor = find_editor()
@@ -92,7 +92,7 @@ def _find_citation(citations: Sequence[Citation], number: str) -> Citation:
 
 
 def _find_file(root: Path, path: str) -> Path | None:
-    """Return the file of a working tree; None if there is none, or a link leads out of it."""
+    """Return the file of a working tree; None if it is missing or reached through a link to the outside."""
     if not path or not is_safe_path(path):
         return None
     try:
@@ -109,7 +109,7 @@ def _describe_place(cited: Citation, file: Path | None) -> str:
 
 
 def make_editor_arguments(editor: str, file: Path, line: int) -> Sequence[str]:
-    """Say to an editor, in its own way, which line of which file it is to show."""
+    """Return the arguments that make an editor show a line of a file."""
     name = PurePath(editor).name.removesuffix(".exe")
     if name in _GOTO:
         return ("--goto", f"{file}:{line}")

@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W_]{3,}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeLine:
-    """One result of a lookup, ready to be shown: where it is, notes on it, and a line of code of the file at `path`."""
+    """One result of a lookup, ready for display: its place, notes, and a line of code of the file at `path`."""
 
     path: str
     where: str
@@ -39,7 +39,7 @@ class CodeLine:
 
 
 def trim_code(line: str) -> str:
-    """Make a line of code fit beside other things: no indentation, nothing that steers a terminal, not too long."""
+    """Shorten a line of code for a table: no indentation, no control sequences, limited length."""
     code = replace_control_characters(line.strip()[: 2 * _LONGEST_CODE])
     return code if len(code) <= _LONGEST_CODE else f"{code[: _LONGEST_CODE - 1]}…"
 
@@ -84,12 +84,12 @@ def format_answer(answer: Answer) -> str:
 
 
 def format_author(answer: Answer) -> str:
-    """Name the model that wrote an answer, and how long that took."""
+    """Name the model of an answer, and its time."""
     return f"{to_one_line(answer.model)}, {answer.seconds:.1f} s" if answer.model else ""
 
 
 def hit_to_record(hit: Hit) -> dict[str, Any]:
-    """Describe a hit; its symbol is the first that begins in the chunk, else the one around it."""
+    """Describe a hit as JSON; its symbol is the first in the chunk, else the surrounding one."""
     return {
         "path": hit.location.path,
         "start_line": hit.location.start_line,
@@ -100,7 +100,7 @@ def hit_to_record(hit: Hit) -> dict[str, Any]:
 
 
 def describe_hit(hit: Hit, query: str) -> CodeLine:
-    """Describe a hit in one line: where, what, how good, its documentation, and the line with most of the query."""
+    """Describe a hit in one line: place, symbol, score, documentation, and the best matching line."""
     where = format_location(hit.location.path, hit.location.start_line, hit.location.end_line)
     code = choose_line(hit, query)
     doc = hit.symbols[0].doc if hit.symbols and hit.symbols[0].doc not in code else ""
@@ -109,7 +109,7 @@ def describe_hit(hit: Hit, query: str) -> CodeLine:
 
 
 def choose_line(hit: Hit, query: str) -> str:
-    """Choose the line of a hit that has most words of a query; where none has any, that of its first definition."""
+    """Choose the line of a hit with most words of a query, by default that of its first definition."""
     lines = hit.text.split("\n")
     words = set(_WORD.findall(query[:_LONGEST_QUERY].casefold()))
     counts = [sum(word in line.casefold() for word in words) for line in lines]
@@ -135,7 +135,7 @@ def describe_definition(definition: Definition) -> CodeLine:
 
 
 def call_to_record(call: CallSite) -> dict[str, Any]:
-    """Describe a call; `caller` is null at module level, `callee` where the name is not defined in the repository."""
+    """Describe a call as JSON; `caller` is null at module level, `callee` for an external name."""
     return {
         "path": call.path,
         "line": call.line,
@@ -147,13 +147,13 @@ def call_to_record(call: CallSite) -> dict[str, Any]:
 
 
 def describe_caller(call: CallSite, code: str) -> CodeLine:
-    """Describe a call in one line, seen from what is called: where, who calls, and the code that does."""
+    """Describe a call in one line for the callee: place, caller, and its code."""
     caller = to_one_line(call.caller.symbol.qualified_name) if call.caller else "(module level)"
     return _describe_call(call, (caller, _format_ambiguity(call)), code)
 
 
 def describe_callee(call: CallSite, code: str) -> CodeLine:
-    """Describe a call in one line, seen from who calls: where, what is called, where that is defined, and the code."""
+    """Describe a call in one line for the caller: place, callee, its definition, and the code."""
     symbol = call.callee.symbol if call.callee else None
     name = to_one_line(symbol.qualified_name if symbol else call.name)
     target = format_location(call.callee.path, symbol.start_line, symbol.end_line) if call.callee and symbol else ""
@@ -166,12 +166,12 @@ def _describe_call(call: CallSite, notes: tuple[str, ...], code: str) -> CodeLin
 
 
 def report_to_record(report: RefreshReport, repository: str) -> dict[str, Any]:
-    """Describe what a refresh did."""
+    """Describe a refresh as JSON."""
     return {"repository": repository, **dataclasses.asdict(report)}
 
 
 def format_refresh_report(report: RefreshReport, repository: str) -> str:
-    """Write what a refresh did as a sentence."""
+    """Describe a refresh in a sentence."""
     changes = f"{report.changed:,} parsed, {report.removed:,} gone"
     return (
         f"Indexed {to_one_line(repository)} at {report.commit[:7]}: {report.files:,} files, {report.chunks:,} chunks "
@@ -180,13 +180,13 @@ def format_refresh_report(report: RefreshReport, repository: str) -> str:
 
 
 def status_to_record(status: IndexStatus) -> dict[str, Any]:
-    """Describe an index; bytes of its path that are no UTF-8 stand as `\\xNN`."""
+    r"""Describe an index as JSON; bytes of its path that are not UTF-8 are written as `\xNN`."""
     path = os.fsencode(status.path).decode("utf-8", "backslashreplace")
     return dataclasses.asdict(status) | {"path": path}
 
 
 def format_status(status: IndexStatus) -> str:
-    """Write what is indexed as a few lines."""
+    """Describe an index in a few lines."""
     rows = [("repository", f"{to_one_line(status.repository)} ({to_one_line(status.path)})")]
     if status.commit is None:
         rows.append(("indexed", "not yet: the first question or `citebot index` indexes it"))
@@ -241,7 +241,7 @@ def _format_indexed_commit(status: IndexStatus) -> str:
 class CommandOutcome:
     """The output of a command: `output` for standard output, `note` for standard error, and whether it succeeded.
 
-    `data` takes the place of the output where no person reads it: programs get every byte of it.
+    `data` replaces the output for programs, byte for byte.
     """
 
     output: str = ""

@@ -32,7 +32,8 @@ _STAGES = {
 class LiveAnswer:
     """The answer so far: a spinner with the present stage, and the last lines of the text.
 
-    Until there is text, the first places that were found, linked to the web, or else to files of a tree at `root`.
+    Before there is text, the first places found, linked to the web, or else to files of a tree at
+    `root`.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -42,7 +43,7 @@ class LiveAnswer:
         self._text = ""
 
     def draw(self, console: Console) -> Live:
-        """Draw this on a terminal for as long as the context is open, and take it away again."""
+        """Draw this on a terminal while the context is open."""
         return Live(
             self,
             console=console,
@@ -100,7 +101,7 @@ class IndexingBar:
         self._task = self._bar.add_task("Indexing", total=None, count="")
 
     def advance(self, progress: Progress) -> None:
-        """Show how far the refresh has come."""
+        """Show the progress of the refresh."""
         with self._lock:
             if not self._shown and time.monotonic() >= self._from:
                 self._shown = True
@@ -113,7 +114,7 @@ class IndexingBar:
         self._bar.update(self._task, description=_STAGES[progress.stage], completed=progress.done, count=count)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         with self._lock:
             if self._shown and self._console.is_terminal:
                 self._bar.stop()

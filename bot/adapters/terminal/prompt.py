@@ -34,7 +34,7 @@ class MaskedHistory(FileHistory):
 
 
 def _open_history(path: Path, say: Callable[[str], None], mask: Callable[[str], str]) -> History:
-    """Open a history that only its owner can read; where it cannot be kept, say so and remember this session alone."""
+    """Open a history readable only by its owner; if it cannot be kept, say so and remember only this session."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
@@ -116,14 +116,14 @@ _WORD = re.compile(r"[\w./\\:#$@-]{0,200}\Z")
 
 
 class PromptCompleter(Completer):
-    """Completes the word before the cursor; `commands` are those of the chat, each with what it does."""
+    """Completes the word before the cursor; `commands` are the chat's, with their descriptions."""
 
     def __init__(self, commands: Mapping[str, str], pin: Callable[[], Awaitable[CodeSearch]]) -> None:
         self._commands = commands
         self._pin = pin
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Sequence[Completion]:  # noqa: ARG002
-        """Offer nothing: the prompt asks for completions that may be waited for."""
+        """Offer nothing: the prompt requests completions asynchronously."""
         return ()
 
     async def get_completions_async(
@@ -158,7 +158,7 @@ def find_word(text: str) -> str:
 
 
 def match_paths(paths: Sequence[str], word: str) -> Sequence[str]:
-    """Choose the paths, or their next folders, that begin with a word; else the files whose names do."""
+    """Choose the paths, or their next folders, with a prefix; else the files whose names have it."""
     folded = word.casefold()
     nearest = {
         path[: end + 1] if (end := path.find("/", len(word))) >= 0 else path

@@ -1,4 +1,4 @@
-"""Markdown on a terminal, with colours and layout, in which no text can do any harm."""
+"""Markdown on a terminal, with colours and layout, and without terminal control sequences."""
 
 from __future__ import annotations
 

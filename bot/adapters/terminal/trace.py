@@ -32,7 +32,7 @@ _LINES: Mapping[EventKind, Callable[[Payload], str]] = {
 
 
 class RunTrace:
-    """Writes a line or more for each event of one run; `verbose` adds what every node changes in the state."""
+    """Writes one or more lines for each event of a run; `verbose` adds the state changes of every node."""
 
     def __init__(self, write: Callable[[str], None], *, verbose: bool = False) -> None:
         self._write = write
@@ -77,7 +77,7 @@ class RunTrace:
             yield from self._format_changes(payload["changes"])
 
     def _format_changes(self, changes: Payload) -> Iterator[str]:
-        """List the changes; values that stay empty are left out."""
+        """List the changes, without values that stay empty."""
         for name, value in changes.items():
             before = self._state.get(name)
             if value != before and (value or before):

@@ -31,14 +31,14 @@ class _Sent(BaseModel):
 
 
 class ContentPart(_Sent):
-    """A part of a message: text, or what is not read."""
+    """A part of a message: text, or an unread part."""
 
     type: str
     text: str | None = None
 
 
 def _name_content(value: object) -> str | None:
-    """Tell which of the forms a content has; None if it is none of them."""
+    """Return the form of a content; None for an unknown one."""
     if isinstance(value, list | tuple):
         return "parts" if len(value) <= MOST_PARTS else None
     return "text" if isinstance(value, str) else None
@@ -72,7 +72,7 @@ class ChatTurn(_Sent):
 
     @property
     def unread(self) -> str:
-        """Name the content besides text; empty if there is none."""
+        """Name the content other than text; empty if there is none."""
         kinds = [] if isinstance(self.content, str) else [part.type for part in self.content or ()]
         others = [kind for kind in kinds if kind not in _TEXTS]
         if not others:
@@ -81,7 +81,7 @@ class ChatTurn(_Sent):
 
 
 class StreamOptions(_Sent):
-    """The parts of a stream beside the text."""
+    """The parts of a stream in addition to the text."""
 
     include_usage: bool | None = None
 
@@ -105,7 +105,7 @@ def _check_format(form: Any) -> Any:
 
 
 class CompletionRequest(_Sent):
-    """A request for a chat completion. What would need an answer of another form than citebot's is refused."""
+    """A request for a chat completion. Requests for other forms of answers are refused."""
 
     model: Annotated[str, Field(max_length=300)]
     messages: Annotated[tuple[ChatTurn, ...], FailFast(), Field(min_length=1, max_length=2_000)]
@@ -151,7 +151,7 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
 
 
 def name_repository(model: str) -> str | None:
-    """Return the repository that a model stands for; None if the question tells, as for `citebot` itself."""
+    """Return the repository of a model; None if the question decides, as for `citebot` itself."""
     return model.removeprefix(f"{MODEL}/") if model != MODEL else None
 
 
@@ -191,7 +191,7 @@ def list_annotations(content: str, citations: Sequence[CitedPlace]) -> list[dict
 
 
 def find_marks(content: str) -> dict[int, tuple[int, int]]:
-    """Return where each mark such as `[1]` first stands, outside code."""
+    """Return where each mark such as `[1]` first appears, outside code."""
     spans: dict[int, tuple[int, int]] = {}
     scanner, begin = CodeBlockScanner(), 0
     for line in content.split("\n"):

@@ -77,7 +77,7 @@ class Problem(BaseModel):
 
 @dataclass(kw_only=True)
 class RequestProblem(Exception):
-    """A request is not answered: with which status, and why."""
+    """A request is refused, with a status and a reason."""
 
     status: int
     detail: str
@@ -97,7 +97,7 @@ class RequestProblem(Exception):
 
 
 def name_status(status: int) -> str:
-    """Describe a status; 499, for a client that has gone, is nginx's and appears only in metrics."""
+    """Describe a status; 499, for a client that left, is nginx's and appears only in metrics."""
     return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
 
 
@@ -153,7 +153,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def _explain_refusal(refusal: HTTPException) -> RequestProblem:
-    """Explain a refusal, in its own words if these are a sentence, unlike those of libraries."""
+    """Explain a refusal, verbatim if its text is a sentence, unlike those of libraries."""
     status, headers = refusal.status_code, dict(refusal.headers or {})
     usual = _SENTENCES.get(status, HTTPStatus(status).phrase)
     if status == 401:

@@ -35,7 +35,7 @@ UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authoriza
 
 
 class McpEndpoint:
-    """Serves people with a token, each request separately: nothing is kept between two of them."""
+    """Serves people with a token, each request separately and without a session."""
 
     def __init__(self, core: Late[SurfaceCore]) -> None:
         self._core = core
@@ -44,18 +44,18 @@ class McpEndpoint:
         self._principal: ContextVar[Principal] = ContextVar("principal")
 
     def join(self, router: Router) -> None:
-        """Add the path to those of the server."""
+        """Add the path to the server's."""
         router.routes.append(Route(PATH, self._receive, methods=["POST"]))
 
     @asynccontextmanager
     async def open(self, core: SurfaceCore) -> AsyncIterator[None]:
-        """Serve for as long as the context is open; what is in progress at its end is interrupted."""
+        """Serve for as long as the context is open; then interrupt requests in progress."""
         manager = await asyncio.to_thread(_load_manager, core, self._principal.get)
         async with run_in_background(self._run(manager)):
             yield
 
     async def _run(self, manager: StreamableHTTPSessionManager) -> None:
-        """Run the manager in a task of its own, as its scopes are bound to one."""
+        """Run the manager in a separate task, to which its scopes are bound."""
         try:
             async with manager.run():
                 self._manager = manager
@@ -93,12 +93,12 @@ class _Handled(Response):
 
 
 def is_installed() -> bool:
-    """Whether the SDK is there."""
+    """Whether the SDK is installed."""
     return find_spec("mcp") is not None
 
 
 def _load_manager(core: SurfaceCore, find_principal: Callable[[], Principal]) -> StreamableHTTPSessionManager:
-    """Import the SDK, which takes a second, and make what serves requests by it."""
+    """Import the SDK, which takes a second, and make its request manager."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
     from bot.surfaces.mcp.mcp_server import make_server
@@ -107,9 +107,10 @@ def _load_manager(core: SurfaceCore, find_principal: Callable[[], Principal]) ->
 
 
 def check_caller(request: Request, hosts: tuple[str, ...]) -> None:
-    """Refuse requests to another name than the server's, and those of pages from elsewhere.
+    """Refuse requests for another server name, and those of pages from elsewhere.
 
-    A page that was loaded under a name that now leads here could otherwise call the server in its reader's name.
+    A page loaded under a name that now leads here could otherwise call the server in its reader's
+    name.
     """
     if not is_own_host(request.headers.get("Host", ""), hosts):
         raise HTTPException(421, WRONG_HOST)
@@ -119,6 +120,6 @@ def check_caller(request: Request, hosts: tuple[str, ...]) -> None:
 
 
 def _read_host(origin: str) -> str:
-    """Return the host of a page with its port, as it is written in a header `Host`; empty for none."""
+    """Return the host of a page with its port, as in a `Host` header; empty for none."""
     scheme, _, host = origin.partition("://")
     return host if scheme in {"http", "https"} else ""

@@ -1,4 +1,4 @@
-"""The MCP server over the core of the surfaces: tools, resources and their errors, whatever the transport is."""
+"""The MCP server over the core of the surfaces: tools, resources and their errors, for any transport."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def _list_repositories(call: ToolCall) -> tuple[BaseModel, str]:
 
 
 async def _ask(call: ToolCall) -> tuple[BaseModel, str]:
-    """Ask the agent, and tell its stages until the answer is whole; being cancelled stops the run."""
+    """Ask the agent, and report its stages until the answer is complete; cancelling stops the run."""
     args: AskArguments = call.arguments
     run = call.core.questions.begin(
         call.principal,
@@ -221,7 +221,7 @@ class _Handlers:
         return types.ListToolsResult(tools=[_describe_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Call a tool; whatever goes wrong is a sentence that the agent can act on."""
+        """Call a tool; every error becomes a sentence that the agent can act on."""
         tool = self._tools.get(params.name)
         if tool is None:
             return _refuse(f"There is no tool {params.name[:80]!r}. There are: {', '.join(self._tools)}.")
@@ -246,13 +246,13 @@ class _Handlers:
         return types.CallToolResult(content=[content], structured_content=result.model_dump(mode="json"))
 
     async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """List none: there is one for each file."""
+        """List none: there would be one for each file."""
         return types.ListResourcesResult(resources=[])
 
     async def list_templates(
         self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Say how the address of a file is written."""
+        """Describe the form of a file's address."""
         template = types.ResourceTemplate(
             name="file",
             title="A file at a commit",
@@ -278,7 +278,7 @@ class _Handlers:
 
 
 class _Progress:
-    """Tells a client of the progress, one step after the other; a no-op for one that does not want to know."""
+    """Reports progress to a client step by step; a no-op if the client does not want it."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session
@@ -319,7 +319,7 @@ def _parse_address(uri: str) -> tuple[str, str, str]:
 
 
 def _write_resource(file: FileText) -> str:
-    """Return the lines of a file without their numbers, and say so where there are more."""
+    """Return the lines of a file without their numbers, and say if there are more."""
     text = "\n".join(line.partition("\t")[2] for line in file.code.split("\n"))
     return text if file.next is None else f"{text}\n[{file.total - file.last_line:,} more lines: read_file has them]"
 

@@ -1,1 +1,1 @@
-"""The page: a browser asks, follows answers while they grow, and sees how they were found."""
+"""The page: a browser asks, follows growing answers, and sees how they were found."""

@@ -1,4 +1,4 @@
-"""An answer as HTML: its Markdown with every tag as text, and its marks as links to the code that they stand for."""
+"""An answer as HTML: its Markdown with every tag as text, and its marks as links to the cited code."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AnswerMarkup:
         self._markdown.add_render_rule("fence", _render_fence)
 
     def find_fences(self, text: str) -> list[Fence]:
-        """Return the fenced code of an answer whose language is named."""
+        """Return the fenced code blocks of an answer with a language."""
         tokens = [
             token
             for token in self._markdown.parse(text[:MAX_CHARACTERS])
@@ -108,7 +108,7 @@ def _drop_empty_links(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _split_marks(tokens: Sequence[Token], marks: Mapping[int, MarkLink]) -> list[Token]:
-    """Make each mark of the text a token of its own; within links and code there are none."""
+    """Make each mark of the text a separate token; links and code contain none."""
     found: list[Token] = []
     depth = 0
     for token in tokens:
@@ -158,7 +158,7 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
 
 
 def draw_diagram(source: str) -> str:
-    """Draw a flowchart or a sequence diagram in Mermaid's language; nothing where it is not understood."""
+    """Draw a flowchart or a sequence diagram in Mermaid's language; nothing if it is not understood."""
     placed = read_sequence(source)
     if placed is None and (read := read_flowchart(source)):
         flow, direction = read

@@ -1,4 +1,4 @@
-"""The conversation: asking, following an answer while it grows, the code that it cites, and how it was found."""
+"""The conversation: asking, following a growing answer, its cited code, and how it was found."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _GONE = (
 
 
 class AskPages:
-    """The pages on which people ask."""
+    """The pages for asking."""
 
     def __init__(
         self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
@@ -56,7 +56,7 @@ class AskPages:
         files.define("name_place", name_place)
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         guard = self._guard
         router.routes += [
             Route("/", guard.require_session(self.show_start)),
@@ -77,7 +77,7 @@ class AskPages:
         return await self._show_page(session, None)
 
     async def show_conversation(self, request: Request, session: WebSession) -> Response:
-        """Show a conversation as far as it has come, with what is behind its newest answer."""
+        """Show a conversation so far, with the sources of its newest answer."""
         conversation = self._core.get().turns.find_conversation(session.principal, request.path_params["conversation"])
         if conversation is None:
             raise HTTPException(404, _GONE)
@@ -85,7 +85,7 @@ class AskPages:
         return await self._show_page(session, conversation, panel=await self._show_behind(turn))
 
     async def ask(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Take a question in, and show its turn, which runs on its own."""
+        """Take a question, and show its turn, which runs in the background."""
         core, is_part = self._core.get(), "HX-Request" in request.headers
         conversation = None
         if name := fields.get("conversation", ""):
@@ -107,13 +107,13 @@ class AskPages:
         return send_html(self._begin_turn(turn, session), {"HX-Push-Url": address})
 
     async def stream(self, request: Request, session: WebSession) -> Response:
-        """Follow a turn: each event is the whole of a part of the page, and the last one says that it is over."""
+        """Follow a turn: each event is a whole part of the page, and the last one reports the end."""
         turn = self._find_turn(request, session)
         keep_open(request, session.principal.key)
         return EventStream(self._write_events(turn, session))
 
     async def show_code(self, request: Request, session: WebSession) -> Response:
-        """Show the code that a mark of an answer stands for."""
+        """Show the code of an answer's mark."""
         turn = await self._find_readable(request, session)
         mark = request.path_params["mark"]
         if not (mark.isascii() and mark.isdecimal() and len(mark) < 6) or int(mark) not in turn.excerpts:
@@ -132,7 +132,7 @@ class AskPages:
         return self._conclude_form(request, turn)
 
     async def rate(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Keep what a person thinks of an answer."""
+        """Store a person's opinion of an answer."""
         turn = self._find_turn(request, session)
         opinion = fields.get("opinion")
         if turn.answer is None or opinion not in {"good", "bad"}:
@@ -156,7 +156,7 @@ class AskPages:
         return send_html(self._files.call("turn.html", "show_share", turn, session))
 
     async def withdraw(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
-        """Delete what a person has shared, so that its link leads nowhere."""
+        """Delete a shared answer, so that its link leads nowhere."""
         turn = await self._find_readable(request, session)
         if turn.owner != session.principal.key:
             raise HTTPException(403, "Only the person who shared this answer can stop sharing it.")
@@ -195,13 +195,13 @@ class AskPages:
     async def _refuse(
         self, session: WebSession, conversation: LiveConversation | None, question: str, problem: str, *, is_part: bool
     ) -> Response:
-        """Say why a question is not taken; what was written stays where it is."""
+        """Explain why a question is refused; its text stays in the form."""
         if is_part:
             return send_html(Markup.escape(problem), {"HX-Retarget": "#composer-problem", "HX-Reswap": "innerHTML"})
         return await self._show_page(session, conversation, written=question, problem=problem)
 
     def _begin_turn(self, turn: LiveTurn, session: WebSession) -> Markup:
-        """Write what a new question changes of the page; the first one of a conversation names it, too."""
+        """Write the page's changes for a new question; the first one of a conversation names it, too."""
         panel = self._show_turn_course(turn)
         conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
         label = conversation.label if conversation is not None and len(conversation.turns) == 1 else ""
@@ -256,7 +256,7 @@ class AskPages:
         return turn
 
     async def _find_readable(self, request: Request, session: WebSession) -> LiveTurn:
-        """Find a turn of one's own, or a shared one if one may ask about all that its answer was read from by now."""
+        """Find one of the person's turns, or a shared one whose repositories the person may ask about."""
         core, name = self._core.get(), request.path_params["turn"]
         turn = core.turns.find_turn(session.principal, name)
         if turn is not None:
@@ -273,7 +273,7 @@ def _hold_alone(turn: LiveTurn) -> LiveConversation:
 
 
 class WrittenAnswers:
-    """The texts of turns as HTML, written beside the event loop: of hostile Markdown a page may take many seconds."""
+    """The texts of turns as HTML, written outside the event loop: hostile Markdown may take many seconds per page."""
 
     def __init__(self, markup: AnswerMarkup, highlighter: CodeHighlighter) -> None:
         self._markup = markup
@@ -298,7 +298,7 @@ class WrittenAnswers:
         return found if found is not None else Markup.escape(text)
 
     async def _write(self, turn: str, text: str, answer: Answered | None) -> Markup:
-        """Write a text as HTML; once the answer is there, its marks lead to the code, and its code is highlighted."""
+        """Write a text as HTML; in a complete answer, marks lead to the code, and code is highlighted."""
         if answer is None:
             return await asyncio.to_thread(self._markup.write, text)
         marks = {
@@ -310,7 +310,7 @@ class WrittenAnswers:
 
 
 def name_place(cited: CitedPlace, answer: Answered) -> str:
-    """Name what is cited, with its repository where there are several."""
+    """Name a cited place, with its repository if there are several."""
     if not cited.path:
         return f"commit {cited.commit[:12]}"
     label = f"{cited.repository}/" if len(answer.commits) > 1 else ""

@@ -1,4 +1,4 @@
-"""The code that an answer cites, as it was at the commit that was read, and its lines as HTML: all text is escaped."""
+"""The cited code of an answer at its commit, and its lines as HTML: all text is escaped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CitedLines(Protocol):
 
     @property
     def repository(self) -> str:
-        """Whose file it is."""
+        """The repository of the file."""
 
     @property
     def commit(self) -> str:
@@ -79,12 +79,12 @@ class CitedExcerpt:
         return range(self.begins, self.begins + self.text.count("\n") + 1)
 
     def is_cited(self, number: int) -> bool:
-        """Whether a line is one of those that were cited."""
+        """Whether a line is cited."""
         return self.first_line <= number <= self.last_line
 
 
 class CitedCode:
-    """Reads what answers cite, with secrets masked."""
+    """Reads cited code, with secrets masked."""
 
     def __init__(
         self, library: Repositories, mask: Callable[[str], str], refs: Mapping[str, RefSource] | None = None
@@ -112,7 +112,7 @@ class CitedCode:
         return replace(bare, begins=first, text=text)
 
     async def read_before(self, excerpt: CitedExcerpt) -> str:
-        """Read what is in the file before an excerpt; nothing if that is too much, or is gone."""
+        """Read the file's lines before an excerpt; nothing if there are too many, or they are gone."""
         try:
             text = await self._read_lines(excerpt, 1, excerpt.begins - 1) if excerpt.begins > 1 else None
         except IndexerError:
@@ -120,7 +120,7 @@ class CitedCode:
         return f"{text}\n" if text is not None and len(text) < MAX_BEFORE else ""
 
     async def _read_lines(self, place: CitedLines, first: int, last: int) -> str | None:
-        """Read lines as they were; None if the commit is not indexed any more and the repository lacks it."""
+        """Read lines at their commit; None if that is no longer indexed and the repository lacks it."""
         code = await self._library.pin_existing(place.repository)
         if code.commit.sha == place.commit:
             return self._clean((await code.read(place.path, first, last)).text)
@@ -129,21 +129,22 @@ class CitedCode:
         return self._clean("\n".join(lines[first - 1 : last])) if lines is not None else None
 
     def _clean(self, text: str) -> str:
-        """Mask secrets, and what hides a part of a line or turns its direction: code would read as other code."""
+        """Mask secrets, and characters that hide text or change its direction, which would falsify code."""
         return replace_control_characters(self._mask(text))
 
 
 class HighlightWorker(Protocol):
-    """A lexer in its own process."""
+    """A lexer in a separate process."""
 
     def exchange(self, body: bytes) -> bytes | None:
-        """Return the answer to a request; None if there is none."""
+        """Return the reply to a request; None if there is none."""
 
 
 class CodeHighlighter:
-    """Highlights code as far as that can be done in time.
+    """Highlights code if that is possible in time.
 
-    One thread waits for the worker, however many people want to see code: threads are for everybody's questions.
+    One thread waits for the worker, however many people want to see code, because questions need
+    the threads.
     """
 
     def __init__(self, worker: HighlightWorker, *, patience: float = WAIT_SECONDS) -> None:
@@ -166,7 +167,7 @@ class CodeHighlighter:
         return [_join(line) for line in pieces]
 
     async def highlight_fences(self, markup: AnswerMarkup, text: str) -> Mapping[Fence, Markup]:
-        """Return the fenced code of an answer as HTML, where its language is named and it is not too long."""
+        """Return short fenced code blocks with a language as HTML."""
         fences = await asyncio.to_thread(markup.find_fences, text)
         return {
             fence: Markup("\n").join(await self.highlight("", fence.code, language=fence.language))
@@ -175,7 +176,7 @@ class CodeHighlighter:
         }
 
     async def _exchange(self, request: bytes) -> bytes | None:
-        """Return what the worker answers; None if others keep it busy for too long."""
+        """Return the worker's reply; None if others keep it busy for too long."""
         try:
             async with asyncio.timeout(self._patience):
                 await self._is_free.acquire()
@@ -197,7 +198,7 @@ async def number_lines(
 
 
 def cut_line(line: str) -> str:
-    """Return a line, or the beginning of a long one; line ends that only a lexer knows do not count."""
+    """Return a line, or the beginning of a long one, ignoring line ends known only to a lexer."""
     shown = line.replace("\r", "\N{REPLACEMENT CHARACTER}")
     return shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…"
 

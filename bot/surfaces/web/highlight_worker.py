@@ -1,4 +1,4 @@
-"""The process that highlights code: lexers are patterns that hostile code can hold up, so it is ended where one is."""
+"""The process that highlights code: hostile code can stall a lexer's patterns, so it is ended then."""
 
 from __future__ import annotations
 

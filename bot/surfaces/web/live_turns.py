@@ -119,7 +119,7 @@ class LiveTurn:
 
 
 def grow_text(shown: str, text: str) -> str:
-    """Return a little more than is shown of a text that grows; all of it where it is another text than was shown."""
+    """Return slightly more of a growing text than is shown, or all of it if the text was replaced."""
     if not text.startswith(shown):
         return text
     left = len(text) - len(shown)
@@ -134,7 +134,7 @@ def grow_text(shown: str, text: str) -> str:
 
 
 def _cut_within(text: str, length: int) -> str:
-    """Cut a text after the word that is at a place, or before what is not complete there."""
+    """Cut a text after the word at a position, or before anything incomplete there."""
     end = text.find(" ", length) + 1
     cut = cut_to_stable(text[:end] if end else text)
     line = cut[cut.rfind("\n") + 1 :]
@@ -143,7 +143,7 @@ def _cut_within(text: str, length: int) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class LiveConversation:
-    """A conversation of one person; `repository` is set where they chose one."""
+    """A conversation of one person; `repository` is set if they chose one."""
 
     id: str
     owner: str
@@ -158,7 +158,7 @@ class LiveConversation:
 
 
 class LiveTurns:
-    """Begins turns, keeps them, and finds them again for the person whose they are."""
+    """Begins turns, keeps them, and finds them for their owners."""
 
     def __init__(self, cited: CitedCode, mask: Callable[[str], str], clock: Clock) -> None:
         self.cited = cited
@@ -170,7 +170,7 @@ class LiveTurns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """At the end, what is in progress is interrupted, and says so."""
+        """Open the turns; at the end, those in progress are interrupted, and say so."""
         try:
             yield
         finally:
@@ -185,18 +185,18 @@ class LiveTurns:
         return [one for one in reversed(self._conversations.values()) if one.owner == principal.key]
 
     def measure_errors(self, principal: Principal) -> float | None:
-        """Return which share of a person's questions has failed; None before one was over."""
+        """Return the share of a person's questions that failed; None before the first end."""
         turns = [turn for one in self.list_conversations(principal) for turn in one.turns if turn.is_over]
         failed = [turn for turn in turns if turn.failure is not None and turn.failure.reason in {"failed", "late"}]
         return len(failed) / len(turns) if turns else None
 
     def find_conversation(self, principal: Principal, conversation: str) -> LiveConversation | None:
-        """Return a conversation of a person's own."""
+        """Return one of the person's conversations."""
         found = self._conversations.get(conversation)
         return found if found is not None and found.owner == principal.key else None
 
     def find_turn(self, principal: Principal, turn: str) -> LiveTurn | None:
-        """Return a turn of a person's own."""
+        """Return one of the person's turns."""
         found = self._turns.get(turn)
         return found if found is not None and found.owner == principal.key else None
 
@@ -253,7 +253,7 @@ class LiveTurns:
                 turn.take(event)
 
     def _conclude(self, task: asyncio.Task[None]) -> None:
-        """Say of a turn that came to no end that it did not, whatever the reason."""
+        """Say that a turn did not finish, whatever the reason."""
         turn = self._tasks.pop(task)
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -264,7 +264,7 @@ class LiveTurns:
             turn.take(NotAnswered(reason="failed", text=ENDING if error is None else "This failed. Try again."))
 
     def _open_conversation(self, principal: Principal) -> LiveConversation:
-        """Begin a conversation, and forget the oldest of those that are too many."""
+        """Begin a conversation, and forget the oldest beyond the limit."""
         own = [*reversed(self.list_conversations(principal))]
         for old in own[: max(0, len(own) + 1 - MOST_CONVERSATIONS)]:
             self._forget(old)

@@ -1,4 +1,4 @@
-"""The files of the page: templates, in which everything is escaped, and what browsers fetch, named by its contents."""
+"""The files of the page: templates, which escape everything, and static files, named by their contents."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class PageFiles:
-    """Reads the files once and serves them from memory, so that no path of a request is ever opened.
+    """Reads the files once and serves them from memory, so that no request path is ever opened.
 
-    A package with a page of its own adds templates and the static files that it names, with their types.
+    A package with a page of its own adds templates and named static files, with their types.
     """
 
     def __init__(self, package: str = HOME, more: Mapping[str, str] | None = None) -> None:
@@ -62,12 +62,12 @@ class PageFiles:
         return Markup(self._templates.get_template(template).render(**values))  # noqa: S704 - the template escapes
 
     def call(self, template: str, macro: str, /, *values: object) -> Markup:
-        """Return what a macro of a template writes."""
+        """Return the output of a template's macro."""
         module = self._templates.get_template(template).module
         return Markup(getattr(module, macro)(*values))  # noqa: S704 - as above
 
     def join(self, router: Router) -> None:
-        """Serve what browsers fetch."""
+        """Serve the static files."""
         router.routes += [Route(address, self._send) for address in self._addresses.values()]
 
     async def _send(self, request: Request) -> Response:
@@ -96,7 +96,7 @@ def format_count(count: int) -> str:
 
 
 def format_percentage(share: float | None) -> str:
-    """Write a share of all; a dash if there is nothing that it is a share of."""
+    """Write a share as a percentage; a dash without a total."""
     return "–" if share is None else f"{share * 100:.0f} %" if share >= 0.1 or share == 0 else f"{share * 100:.1f} %"
 
 
@@ -106,13 +106,13 @@ def format_lines(first: int, last: int) -> str:
 
 
 def format_name(text: str) -> str:
-    """Write a name from outside, such as a path, in one line in which nothing steers the reader."""
+    """Write an outside name, such as a path, safely in one line."""
     line = to_one_line(text)
     return line if len(line) <= _LONGEST_NAME else f"…{line[1 - _LONGEST_NAME :]}"
 
 
 def format_stage(text: str) -> Markup:
-    """Write what is being done, with the names in it as code."""
+    """Describe a stage, with its names as code."""
     parts = to_one_line(text).split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else escape(part)
@@ -121,7 +121,7 @@ def format_stage(text: str) -> Markup:
 
 
 def count_things(count: int, thing: str) -> str:
-    """Write how many there are: `1 call`, `2 calls`."""
+    """Write a number of things: `1 call`, `2 calls`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 

@@ -1,4 +1,4 @@
-"""The repositories that a person may ask about: how fresh each is, and indexing that is asked for and watched."""
+"""The repositories that a person may ask about: their freshness, and requested indexing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.surfaces.web.web_core import WebCore, send_html
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRepository:
-    """A repository as the page shows it; what is not known is None."""
+    """A repository for the page; unknown values are None."""
 
     name: str
     state: str
@@ -47,7 +47,7 @@ class RepositoryPages:
         self._guard = guard
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         guard = self._guard
         router.routes += [
             Route("/repositories", guard.require_session(self.show)),
@@ -60,7 +60,7 @@ class RepositoryPages:
         return await self._send_page(session)
 
     async def show_list(self, _: Request, session: WebSession) -> Response:
-        """Show how things stand, for a page that is open."""
+        """Show the present state for an open page."""
         return await self._send_list(session)
 
     async def reindex(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:

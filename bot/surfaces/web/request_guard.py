@@ -57,11 +57,11 @@ class WebAddress:
     is_secure: bool = False
 
     def admits(self, host: str) -> bool:
-        """Whether a request was meant for this server: a name that a stranger made lead here is not."""
+        """Whether a request names this server: strangers can make other names lead here."""
         return is_own_host(host, self.hosts)
 
     def needs_tls(self, host: str) -> bool:
-        """Whether a cookie for this host may go over TLS alone."""
+        """Whether a cookie for this host requires TLS."""
         return self.is_secure and _split_host(host)[0] not in LOOPBACK
 
 
@@ -94,7 +94,7 @@ class RequestGuard:
         return serve
 
     def require_session(self, handle: SignedIn) -> Handler:
-        """Serve who is signed in; others are sent to where one does that."""
+        """Serve signed-in people; send others to the sign-in page."""
 
         async def serve(request: Request) -> Response:
             session = self.find_session(request)
@@ -122,7 +122,7 @@ class RequestGuard:
         return self.require_session(serve)
 
     async def read_form(self, request: Request) -> Mapping[str, str]:
-        """Read what a form of this page has sent; an `HTTPException` of status 403 where another page has."""
+        """Read a form of this page; an `HTTPException` of status 403 if another page sent it."""
         if not _is_same_origin(request):
             raise HTTPException(403, "This was sent by another page, so nothing was done.")
         if read_media_type(request.headers) != "application/x-www-form-urlencoded":
@@ -157,7 +157,7 @@ class RequestGuard:
         return self._sessions.find(request.cookies.get(self._name_cookie(request), ""))
 
     def _name_cookie(self, request: Request) -> str:
-        """Name the cookie; browsers send those of all servers of a host, whatever their port is."""
+        """Name the cookie; browsers send those of all servers of a host, whatever their port."""
         host = request.headers.get("Host", "")
         port = _split_host(host)[1]
         return f"{'__Host-' if self._address.needs_tls(host) else ''}citebot-{port or 'web'}"
@@ -184,7 +184,7 @@ def _is_same_origin(request: Request) -> bool:
 
 
 def _split_host(host: str) -> tuple[str, str]:
-    """Split the name of a host from its port, which may be missing."""
+    """Split a host from its optional port."""
     name, colon, port = host.lower().rpartition(":")
     return (name, port) if colon and not port.endswith("]") else (host.lower(), "")
 

@@ -80,7 +80,7 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePlace:
-    """Lines that were found; `score` is None if nothing ranked them, `role` says what they are to the question."""
+    """Lines that were found; `score` is None without a ranking, `role` is their meaning for the question."""
 
     path: str
     first_line: int
@@ -125,7 +125,7 @@ class RunCourse:
         return take is not None
 
     def _begin_step(self, payload: Mapping[str, Any], at: float) -> None:
-        """Begin a visit, unless the node only tells of another stage."""
+        """Begin a visit, unless the node only reports another stage."""
         node, stage = str(payload["node"]), self._clip(payload["stage"])
         if self._find_open(node) is None and len(self.visits) < MOST_VISITS:
             self.visits.append(NodeVisit(node=node, stage=stage, began=at))
@@ -194,7 +194,7 @@ class RunCourse:
         self.flagged += int(payload["count"])
 
     def _conclude(self, payload: Mapping[str, Any], at: float) -> None:
-        """End what has not ended: a run that was stopped says nothing of the node that it was in."""
+        """End unfinished visits: a stopped run does not report its node."""
         answer: Answer = payload["answer"]
         self.searched = tuple(self._clip(query) for query in answer.searched[:10])
         for visit in self.visits:

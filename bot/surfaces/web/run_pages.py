@@ -61,7 +61,7 @@ class RunSummary:
 
 
 class RunPages:
-    """The page of what was answered."""
+    """The page of answered questions."""
 
     def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
         self._core = core
@@ -69,7 +69,7 @@ class RunPages:
         self._guard = guard
 
     def join(self, router: Router) -> None:
-        """Add the path to those of the server."""
+        """Add the path to the server's."""
         router.routes.append(Route("/runs", self._guard.require_session(self.show)))
 
     async def show(self, _: Request, session: WebSession) -> Response:
@@ -87,7 +87,7 @@ class RunPages:
 
 
 async def list_runs(core: WebCore, principal: Principal, *, is_admin: bool) -> Sequence[ShownRun]:
-    """Return the runs that a person may see, the newest first; those about repositories that they may not are none."""
+    """List the runs that a person may see, newest first, without those about forbidden repositories."""
     now = core.clock.now()
     since = now - DAYS * _DAY
     visible = set(core.list_visible(principal))
@@ -112,7 +112,7 @@ async def list_runs(core: WebCore, principal: Principal, *, is_admin: bool) -> S
 
 
 def summarize_runs(runs: Sequence[ShownRun]) -> RunSummary:
-    """Count what became of runs."""
+    """Count the results of runs."""
     noted = [run.found for run in runs if run.found is not None]
     return RunSummary(
         answers=len(runs),
@@ -157,7 +157,7 @@ class GoalPages:
         self._markup = AnswerMarkup()
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         guard, one = self._guard, f"{GOALS}/{{run}}"
         router.routes += [
             Route(GOALS, guard.require_session(self.show_list)),
@@ -168,7 +168,7 @@ class GoalPages:
         ]
 
     async def show_list(self, _: Request, session: WebSession) -> Response:
-        """Show the runs that a person may see, and the form that asks for one."""
+        """Show the runs that a person may see, and the form for a new one."""
         return await self._send_list(session)
 
     async def propose(self, _: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
@@ -189,11 +189,11 @@ class GoalPages:
         return await self._send_run(request, session)
 
     async def show_part(self, request: Request, session: WebSession) -> Response:
-        """Show how far a run has come, for a page that is open."""
+        """Show the progress of a run for an open page."""
         return await self._send_run(request, session, is_part=True)
 
     async def decide(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Approve what was shown, or abort it."""
+        """Approve the shown proposal, or abort it."""
         name, decision = request.path_params["run"], fields.get("decision")
         try:
             await self._get_runs().decide(

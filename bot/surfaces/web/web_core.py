@@ -1,4 +1,4 @@
-"""The core of the page: who answers, answers shared by a link, requests to index, and what is shown beside."""
+"""The core of the page: askers, shared answers, requests to index, and the panels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class RequestedIndexing:
-    """Indexing that somebody asked for on the page; `outcome` says what came of it."""
+    """Indexing requested on the page; `outcome` is its result."""
 
     progress: str = "Starting"
     share: float | None = None
@@ -57,7 +57,7 @@ class IndexRequests:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """At the end nothing is followed any more; what is in progress is the library's to end."""
+        """Open the core; at the end nothing is followed any more, and the library ends work in progress."""
         try:
             yield
         finally:
@@ -67,11 +67,11 @@ class IndexRequests:
                 await asyncio.wait(self._tasks)
 
     def find(self, name: str) -> RequestedIndexing | None:
-        """Return what was asked for last."""
+        """Return the last request."""
         return self._requested.get(name)
 
     def begin(self, name: str) -> None:
-        """Have a repository indexed, unless that is in progress."""
+        """Start indexing a repository, unless it is in progress."""
         known = self._requested.get(name)
         if known is not None and not known.is_over:
             return
@@ -97,7 +97,7 @@ class IndexRequests:
 
 
 class SharedTurns:
-    """Shares answers of the page, and finds those that are shared."""
+    """Shares answers of the page, and finds shared ones."""
 
     def __init__(self, store: SharedAnswerStore, turns: LiveTurns) -> None:
         self._store = store
@@ -115,7 +115,7 @@ class SharedTurns:
         turn.is_shared = False
 
     async def find(self, turn: str) -> LiveTurn | None:
-        """Return a turn that is shared: as it is here, or made again, without its trace."""
+        """Find a shared turn: the present one, or a copy without its trace."""
         kept = await self._store.find(turn)
         if kept is None:
             return None
@@ -175,7 +175,7 @@ class WebCore:
 
 
 def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations, tally: RunTally) -> WebCore:
-    """Make the core of the page from what the surfaces and the chats of a process share."""
+    """Make the core of the page from the process's surfaces and chats."""
     deps = conversations.deps
     turns = LiveTurns(CitedCode(deps.repositories, deps.mask, team.stock.library.refs), deps.mask, deps.clock)
     return WebCore(

@@ -46,7 +46,7 @@ class WebOptions:
 
 
 def make_web_options(url: str, hosts: Sequence[str], tokens: Tokens) -> WebOptions:
-    """Return how a team reaches the page, at an address of its own and under names; who has a token may sign in."""
+    """Return the options of a team's page, with its public address and names; token owners may sign in."""
     public = urlsplit(url)
     names = {host.lower() for host in (*hosts, public.netloc) if host}
     return WebOptions(address=WebAddress(hosts=frozenset(names), is_secure=public.scheme == "https"), tokens=tokens)
@@ -72,7 +72,7 @@ class WebSurface:
         self._warnings = RareWarnings(log)
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         self._files.join(router)
         for pages in self._pages:
             pages.join(router)
@@ -86,7 +86,7 @@ class WebSurface:
 
     @asynccontextmanager
     async def serve(self, core: WebCore) -> AsyncIterator[None]:
-        """Answer for as long as the context is open; at its end, what is in progress is interrupted."""
+        """Answer for as long as the context is open; then interrupt questions in progress."""
         async with AsyncExitStack() as stack:
             stack.callback(self._worker.close)
             await stack.enter_async_context(core.indexing.open())
@@ -159,7 +159,7 @@ def read_target(address: str) -> str:
 async def serve_team_page(
     surface: WebSurface, core: SurfaceCore, team: TeamApp, conversations: Conversations
 ) -> AsyncIterator[None]:
-    """Serve a page over what the surfaces and the chats of a process share."""
+    """Serve a page over the process's surfaces and chats."""
     tally = RunTally()
     web_core = make_web_core(core, team, conversations, tally)
     async with team.events.follow(tally.follow), surface.serve(web_core):
