@@ -16,9 +16,10 @@ _MARK = b"citebot checksum\0"  # then the digest, at the end of a file that is w
 
 
 class Checksums:
-    """Digests of files, kept in a file of their own.
+    """Digests of files, kept in a separate file.
 
-    They are dropped before a change and noted again after the last one, so a process that dies in between leaves none.
+    They are dropped before a change and recorded again after the last one, so a process that dies
+    in between leaves none.
     """
 
     def __init__(self, file: Path, list_files: Callable[[], Iterable[Path]]) -> None:
@@ -26,7 +27,7 @@ class Checksums:
         self._list_files = list_files
 
     def match(self) -> bool | None:
-        """Whether the files are as they were noted; None if no digests are noted."""
+        """Whether the files match their digests; None without digests."""
         noted = self._read_record()
         if noted is None:
             return None
@@ -44,7 +45,7 @@ class Checksums:
         self._file.unlink(missing_ok=True)
 
     def note(self) -> None:
-        """Note the files as they are."""
+        """Record the digests of the files."""
         written = self._file.with_suffix(".new")
         written.write_text(json.dumps(self._compute_digests()), encoding="utf-8")
         written.replace(self._file)
@@ -96,7 +97,7 @@ def open_checked(path: Path) -> Iterator[BinaryIO]:
 
 
 def _find_end(file: BinaryIO) -> int:
-    """Find where the content of a file ends; ValueError where it is not what its digest says."""
+    """Find the end of a file's content; ValueError if it does not match its digest."""
     size = file.seek(0, os.SEEK_END)
     end = max(0, size - len(_MARK) - hashlib.new(_ALGORITHM).digest_size)
     file.seek(end)

@@ -38,7 +38,7 @@ class IndexerError(Exception):
 
 
 class RepositoryError(IndexerError):
-    """The git repository cannot be used as it is."""
+    """The git repository cannot be used in its present state."""
 
 
 class NotARepository(RepositoryError):
@@ -54,7 +54,7 @@ class MissingObjects(RepositoryError):
 
 
 class RepositoryTooLarge(RepositoryError):
-    """Git writes more, or takes longer, than a repository that anybody works in is worth."""
+    """Git writes more, or takes longer, than any real repository needs."""
 
 
 class BadAddress(RepositoryError):
@@ -62,7 +62,7 @@ class BadAddress(RepositoryError):
 
 
 class RemoteError(RepositoryError):
-    """A remote repository could not be fetched; what was fetched before is still there."""
+    """A remote repository could not be fetched; the previous fetch is still there."""
 
     def __init__(self, state: RemoteState, message: str) -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class RemoteError(RepositoryError):
 
 
 class DamagedClone(RemoteError):
-    """A clone is not as it was written, and must be fetched again."""
+    """A clone is damaged, and must be fetched again."""
 
 
 class StorageError(IndexerError):
@@ -90,7 +90,7 @@ class StorageLocked(StorageError):
 
 
 class DamagedCatalog(StorageError):
-    """The catalog is not as it was written, and must be built again."""
+    """The catalog is damaged, and must be rebuilt."""
 
 
 class DamagedVectors(StorageError):
@@ -102,11 +102,11 @@ class MissingVectors(StorageError, LookupError):
 
 
 class VectorsUnavailable(StorageError):
-    """The server that keeps the vectors cannot be reached, or is none; what is indexed can be searched."""
+    """The vector server cannot be used; the index can be searched without it."""
 
 
 class SegmentsUnavailable(StorageError):
-    """The object store, or the store of manifests, cannot be used; what was downloaded can."""
+    """The object store, or the store of manifests, cannot be used; downloaded indexes can."""
 
 
 class SegmentsDamaged(StorageError):
@@ -118,7 +118,7 @@ class PublicationLost(StorageError):
 
 
 class EmbedderError(IndexerError):
-    """An embedder cannot be built, or does not answer; `package` names what must be installed first, if anything."""
+    """An embedder cannot be built, or does not answer; `package` names a missing package, if any."""
 
     package = ""
 
@@ -136,7 +136,7 @@ class NotIndexed(IndexerError):
 
 
 class IndexDamaged(NotIndexed):
-    """An index is not as it was written; the next refresh builds it again."""
+    """An index is damaged; the next refresh rebuilds it."""
 
 
 class BadPattern(IndexerError):
@@ -148,7 +148,7 @@ class UnknownRevision(IndexerError):
 
 
 class UnknownPath(IndexerError):
-    """The path, or the lines, are not in the indexed commit; says how much of that was read, where that is known."""
+    """The path, or the lines, are not in the indexed commit; says how much of it was read, if known."""
 
     def __init__(self, message: str, coverage: Coverage | None = None, commit: str = "") -> None:
         super().__init__(message)

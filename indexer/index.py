@@ -154,7 +154,7 @@ class CodeIndex:
         return await asyncio.to_thread(open_index)
 
     def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
-        """Open an index of another commit in a folder of its own; it must be closed before this one."""
+        """Open an index of another commit in a separate folder; it must be closed before this one."""
         beside = CodeIndex(
             self._repository,
             folder,
@@ -176,7 +176,7 @@ class CodeIndex:
         self._find_ref = find_ref
 
     def read_deployed_by(self, read_marks: DeployMarks) -> None:
-        """Ask for what marks the commits that run in environments."""
+        """Set the reader of the marks of deployed commits."""
         self._read_marks = read_marks
 
     @property
@@ -206,7 +206,7 @@ class CodeIndex:
 
     @property
     def is_read(self) -> bool:
-        """Whether anybody in this process holds one of its generations."""
+        """Whether anybody in this process has pinned one of its generations."""
         return len(self._readers) > 0
 
     @property
@@ -232,7 +232,7 @@ class CodeIndex:
         self._repository.close()
 
     async def pin(self) -> IndexReader:
-        """Hold the newest finished generation; `NotIndexed` before there is one, or where it is damaged."""
+        """Pin the newest finished generation; `NotIndexed` if there is none, or it is damaged."""
         await asyncio.to_thread(_import_readers)
         from indexer.generations.generation_cache import GenerationCache
         from indexer.generations.history_reader import HistoryReader
@@ -452,7 +452,7 @@ class CodeIndex:
         return self._store
 
     async def sweep(self) -> None:
-        """Delete old generations, and what a killed refresh has left; `StorageLocked` while one runs."""
+        """Delete old generations, and leftovers of killed refreshes; `StorageLocked` while one runs."""
         async with self._refreshing:
             work = asyncio.ensure_future(asyncio.to_thread(self._sweep_alone))
             try:
@@ -467,7 +467,7 @@ class CodeIndex:
             self._catalogs.get().shrink()
 
     def _sweep(self, *, most: int = -1) -> None:
-        """Delete generations that nobody reads: not held here, and either old or too many."""
+        """Delete unread generations: not pinned here, and either old or too many."""
         held = {reader.generation.id for reader in self._readers}
         catalog = self._catalogs.get()
         retired = catalog.list_retired()
@@ -515,7 +515,7 @@ class CodeIndex:
         return tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in paths)
 
     def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
-        """Read the newest generation and its counts from the catalog, and what is wrong with it."""
+        """Read the newest generation, its counts and its problems from the catalog."""
         catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
         try:
             generation = None if catalog.is_damaged else catalog.current()
@@ -526,7 +526,7 @@ class CodeIndex:
         return generation, counts, (str(self._describe_damage()),) if is_lost else ()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """Find out what changed since a commit, in general and of the paths, from the local repository alone."""
+        """Find the changes since a commit, in all and in the paths, using only the local repository."""
         return await asyncio.to_thread(self._measure_drift_now, commit, paths)
 
     def _measure_drift_now(self, commit: str, paths: Sequence[str]) -> Drift:
@@ -548,7 +548,7 @@ class CodeIndex:
             return ()
 
     def _count_behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
-        """Count the commits since a generation; a repository that is damaged or gone leads to a warning."""
+        """Count the commits since a generation; a damaged or missing repository leads to a warning."""
         try:
             head = self._repository.resolve_ref(self._ref)
         except RepositoryError as error:
@@ -563,7 +563,7 @@ def _import_readers() -> None:
 
 
 def _is_saved_whole(folder: Path) -> bool:
-    """Whether the arrays of a generation are all there, as they were written."""
+    """Whether the saved arrays of a generation are complete and unchanged."""
     try:
         files = {path.name for path in folder.iterdir() if is_whole(path)}
         segments = re.findall(rb'"([0-9a-f]{32})"', (folder / "snapshot.npy").read_bytes())

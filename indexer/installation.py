@@ -1,4 +1,4 @@
-"""Commands that install a missing package or extra as this citebot was installed: with uv, uvx, pipx or pip.
+"""Commands that install a missing package or extra with this citebot's installer: uv, uvx, pipx or pip.
 
 The name `citebot` is never looked up on a package index, where it may belong to somebody else.
 """
@@ -20,13 +20,13 @@ _CACHES = ("archive-v", "environments-v", "builds-v")  # folders of uv in which 
 
 
 def describe_error(error: Exception) -> str:
-    """Return what an error says, and how to install the package that it misses, if it misses one."""
+    """Return the text of an error, with the command to install a missing package, if that is the cause."""
     packages = getattr(error, "package", "")
     return f"{error} {describe_installation(packages)}" if packages else str(error)
 
 
 def describe_installation(packages: str, prefix: Path | None = None) -> str:
-    """Say how packages are installed into the environment at a prefix: this one's."""
+    """Say how to install packages into the environment at a prefix: this one's."""
     prefix = prefix if prefix is not None else Path(sys.prefix)
     if _lasts_for_one_run(prefix):
         options = " ".join(f"--with {package}" for package in packages.split())
@@ -37,9 +37,9 @@ def describe_installation(packages: str, prefix: Path | None = None) -> str:
 
 
 def describe_extra(extra: str, installed: Distribution | None = None, prefix: Path | None = None) -> str:
-    """Say how an extra of citebot is installed into the environment at a prefix, from the checkout citebot came from.
+    """Say how to install an extra of citebot into the environment at a prefix, from citebot's checkout.
 
-    Without a checkout, as in a container, the packages of the extra are named.
+    Without a checkout, as in a container, name the packages of the extra.
     """
     from importlib.metadata import Distribution  # only an error needs it
 
@@ -93,7 +93,7 @@ def _choose_pip(prefix: Path) -> str:
 
 
 def _is_made_by_uv(prefix: Path) -> bool:
-    """Whether uv made the environment, which then has no pip of its own."""
+    """Whether uv made the environment, which then has no pip."""
     if (prefix / "uv-receipt.toml").is_file():
         return True
     try:

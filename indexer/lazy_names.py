@@ -12,7 +12,7 @@ from typing import Any
 
 
 def load_lazily(package: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: it loads what the package imports under `if TYPE_CHECKING`."""
+    """Return the `__getattr__` of a package, which loads its imports under `if TYPE_CHECKING`."""
 
     def load(name: str) -> Any:
         homes = {} if name.startswith("__") else list_lazy_names(package)

@@ -241,7 +241,7 @@ class CallSite:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileImport:
-    """One import of what the repository has: the files that it may mean, more than one where it names a folder."""
+    """One import of repository code: the files that it may mean, several if it names a folder."""
 
     path: str
     line: int

@@ -45,7 +45,7 @@ class GenerationView:
         self._sources: dict[tuple[str, str], tuple[ImportSource, ...] | None] = {}
 
     def definitions(self, name: str, path: str) -> Sequence[Definition]:
-        """Return the definitions that a file may mean by a name, in this very case."""
+        """Return the definitions that a file may mean by a name, in this exact case."""
         if name not in self._definitions:
             found = self._catalog.definitions(self._generation, name)
             self._definitions[name] = group_by_language([each for each in found if each.symbol.name == name])
@@ -126,7 +126,9 @@ class GenerationView:
         return None if module.is_outside else (_make_module_source(module),)
 
     def find_declared_module(self, path: str, use: Reference) -> tuple[ImportSource, ...] | None:
-        """The module beside or below a Rust file that a use goes through: `walk::scan`, and not the object `walk`."""
+        """Find the module beside or below a Rust file that a use passes through: `walk::scan`, and not the
+        object `walk`.
+        """
         if not path.endswith(".rs") or not use.qualifier.isidentifier():
             return None
         line = self.text(path).split("\n", use.line)[: use.line][-1]
@@ -137,7 +139,7 @@ class GenerationView:
         return (ImportSource(name=use.qualifier, files=named),) if named else None
 
     def _find_behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
-        """Follow the rest of a qualifier: a module within what is imported, where there is one."""
+        """Follow the rest of a qualifier to a module within the import, if any."""
         sources = [self._make_source(path, each.alias, each) for each in imports]
         joint = _SUBMODULE.get(path.rpartition(".")[2])
         if not rest or joint is None:
@@ -170,7 +172,7 @@ class GenerationView:
         return ImportSource(name=real, files=reached, below=module.folders)
 
     def _find_submodule(self, path: str, imported: Import) -> ImportTarget:
-        """The module within what is imported that its name means, in languages where a name can be one."""
+        """Return the submodule that an imported name means, in languages that allow it."""
         joint = _SUBMODULE.get(path.rpartition(".")[2])
         if not joint or not imported.name:
             return ImportTarget()
@@ -178,9 +180,9 @@ class GenerationView:
         return self.modules.find(around + imported.name, path)
 
     def list_file_imports(self) -> list[FileImport]:
-        """Return the imports of files from the repository, by path and line, each import of a line once.
+        """List the imports of files from the repository, by path and line, each import of a line once.
 
-        A module that hands a name on from another one is itself what is imported.
+        If a module re-exports a name from another one, the module itself is the import.
         """
         found: dict[tuple[str, int, tuple[str, ...]], None] = {}
         for path, imported in self._catalog.list_all_imports(self._generation):

@@ -34,7 +34,7 @@ Parts = tuple[str, ...]
 class ImportTarget:
     """The meaning of an import: the possible files, and the folders (`src/api/`) whose names it may pass on.
 
-    Both are empty for something from outside of the repository.
+    Both are empty for an external import.
     """
 
     files: frozenset[str] = frozenset()
@@ -42,7 +42,7 @@ class ImportTarget:
 
     @property
     def is_outside(self) -> bool:
-        """Whether nothing in the repository can be meant."""
+        """Whether a name certainly lies outside the repository."""
         return not self.files and not self.folders
 
 
@@ -136,7 +136,7 @@ class ImportResolver:
         return ImportTarget(files=names, folders=tuple(sorted(folders)))
 
     def _find_deepest(self, folder: Parts, rest: Parts) -> ImportTarget:
-        """The module at a place, or the nearest around it: the last parts may name what is in the module."""
+        """Return the module at a place, or the nearest around it: the last parts may name a member."""
         for count in range(min(len(rest), _DEEPEST), -1, -1):
             for source in _SOURCE_FOLDERS:
                 found = self._find_at((*folder, *source, *rest[:count]))
@@ -151,7 +151,7 @@ class ImportResolver:
         return found if found.files else ImportTarget(folders=("".join(f"{part}/" for part in folder),))
 
     def _find_by_tail(self, wanted: Parts, suffix: str) -> ImportTarget:
-        """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
+        """Find modules whose path ends like the import: entirely in Python, by at least two parts elsewhere."""
         places = self._by_last.get(_fold_name(wanted[-1]), ())
         if suffix in _PYTHON:
             matching = [place for place in places if place[-len(wanted) :] == wanted]
@@ -184,7 +184,7 @@ def _count_common_parts(place: Parts, wanted: Parts) -> int:
 
 
 def _resolve_rust_path(module: str, importer: PurePosixPath) -> tuple[Parts, Parts]:
-    """Find the folders of `crate`, `super` and `self`, seen from the importing file, and the parts behind them."""
+    """Resolve `crate`, `super` and `self` from the importing file, and return the remaining parts."""
     place = importer.parent.parts if importer.stem in _FOLDER_FILES else (*importer.parent.parts, importer.stem)
     rest = _split_module(module)
     if rest[0] == "crate":

@@ -96,7 +96,7 @@ def _make_hint(number: int, line: str, found: re.Match[str], name: str) -> TypeH
 
 @lru_cache(maxsize=4096)
 def _compile_hint_pattern(name: str, suffix: str) -> re.Pattern[str]:
-    """All ways in which a language gives a variable its type or value, on one line.
+    """Compile all ways in which a language gives a variable its type or value, on one line.
 
     Repetitions that could start again at every name are bounded, which keeps the search linear.
     """
@@ -146,7 +146,7 @@ def split_chain(expression: str) -> tuple[ChainStep, ...]:
 
 
 def _skip_brackets(text: str, at: int) -> tuple[int, bool]:
-    """Find the end of the brackets behind a name, and whether they make it a call (or a literal of that type)."""
+    """Find the end of the brackets after a name, and whether they make it a call (or a literal of that type)."""
     is_called = False
     generic = _GENERIC.match(text, at)
     if generic:
@@ -159,7 +159,7 @@ def _skip_brackets(text: str, at: int) -> tuple[int, bool]:
 
 
 def _find_closing(text: str, at: int) -> int:
-    """Find the bracket that closes the one at a place; the end of the text if there is none."""
+    """Find the closing bracket for the one at a position; the end of the text if there is none."""
     depth = 0
     for place in range(at, len(text)):
         if text[place] in "([{":
@@ -172,12 +172,12 @@ def _find_closing(text: str, at: int) -> int:
 
 
 def is_literal(expression: str) -> bool:
-    """Whether an expression is text, a number or a collection, whose members are nobody's here."""
+    """Whether an expression is text, a number or a collection, whose members are not the repository's."""
     return _LITERAL.match(expression.strip()) is not None
 
 
 def parse_type_names(text: str) -> tuple[str, ...]:
-    """The names of the types that a type expression allows, none where it does not say.
+    """Return the type names that a type expression allows, none if it is unclear.
 
     Optional and shared values count as the values in them; a collection counts as itself.
     """
@@ -203,12 +203,12 @@ def _parse_alternative(part: str) -> tuple[str, ...]:
 
 
 def is_any_type(name: str) -> bool:
-    """Whether a type's name stands for any type: a variable of a generic, or the top type."""
+    """Whether a type's name means any type: a generic's variable, or the top type."""
     return name in _UNKNOWN or len(name) == 1 or _ANY_TYPE.match(name) is not None
 
 
 def _cut_type(text: str) -> str:
-    """The type at the beginning of a text, up to what ends a parameter, a field or a variable."""
+    """Return the type at the beginning of a text, up to the end of a parameter, field or variable."""
     depth = 0
     for place, sign in enumerate(text):
         if sign in "[<(":
@@ -225,7 +225,7 @@ def _cut_type(text: str) -> str:
 
 
 def _split_outside(text: str, mark: str) -> Iterator[str]:
-    """Split at marks that stand outside of brackets."""
+    """Split at marks outside brackets."""
     depth = start = 0
     for place, sign in enumerate(text):
         depth += (sign in "[<({") - (sign in "]>)}")

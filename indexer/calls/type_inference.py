@@ -1,4 +1,4 @@
-"""Infers the possible classes of a receiver, as far as text and signatures tell."""
+"""Infers the possible classes of a receiver from text and signatures."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ScopedLine:
 
 
 class TypeInference:
-    """Classes of receivers: their own class first, then its bases in the order of lookup."""
+    """Classes of receivers: their own class first, then its bases in lookup order."""
 
     def __init__(self, view: GenerationView) -> None:
         self._view = view
@@ -243,7 +243,7 @@ class TypeInference:
         return self._resolve_type(text, place) if text else None
 
     def _infer_member(self, lineages: tuple[Lineage, ...], step: ChainStep, depth: int) -> Lineages:
-        """The classes of a field, or of what a method returns."""
+        """Infer the classes of a field, or of a method's result."""
         results: list[Lineages] = []
         for lineage in lineages:
             members = find_inherited(lineage, self._view.definitions(step.name, lineage[0].path))
@@ -275,7 +275,7 @@ class TypeInference:
         return None
 
     def _find_field_clues(self, owner: Definition, name: str) -> Iterator[TypeHint]:
-        """Clues to a field within a class; those to the bare name only where its fields are listed."""
+        """Find clues to a field within a class; those to the bare name only if its fields are listed."""
         first, last = owner.symbol.start_line, owner.symbol.end_line
         own = owner.symbol.qualified_name
         promoting = {own, f"{own}.constructor", f"{own}.__construct"}

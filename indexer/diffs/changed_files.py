@@ -22,7 +22,7 @@ _SIDE_WEIGHTS = {"code": 0, "config": 1, "test": 2, "doc": 3}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileDifference:
-    """A file that differs: what it is called, and its contents on both sides; None on the side where it is not."""
+    """A changed file: its name, and its contents on both sides; None on the side without it."""
 
     change: ChangedFile
     old: TreeEntry | None
@@ -31,7 +31,7 @@ class FileDifference:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileDifferences:
-    """The files that differ, the most telling first; `folded` counts those that are not indexed, by the reason."""
+    """The changed files, the most telling first; `folded` counts unindexed ones, by reason."""
 
     files: Sequence[FileDifference]
     folded: Counter[str]
@@ -115,7 +115,7 @@ def _count_lines(git: GitCommand, older: str, newer: str, files: Sequence[FileDi
 
 
 def _read_counts(output: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
-    """Read what `git diff-tree --numstat -z` printed; of a renamed file both names follow by themselves."""
+    """Read the output of `git diff-tree --numstat -z`; for a renamed file both names follow separately."""
     fields = iter(output.split(b"\0"))
     for field in fields:
         added, _, rest = field.partition(b"\t")

@@ -1,4 +1,4 @@
-"""Compares two commits within bounds: of size, of time, and of what is indexed at all."""
+"""Compares two commits within limits of size, time, and the index."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -
 
 
 def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
-    """Return the masked lines of a side, none if there is no file; or why it is not indexed."""
+    """Read the masked lines of a side, none if there is no file; or why it is not indexed."""
     return [] if entry is None else read_masked_lines(repository, entry)
 
 
@@ -109,7 +109,7 @@ _MOST_CHANGED = 20_000  # lines of one file, beyond which it is no change that a
 
 
 def compare_commits(repository: Repository, older: Tag, newer: Tag, query: DiffQuery) -> Comparison:
-    """Compare two commits; of two that stand the other way round, the older one comes first all the same."""
+    """Compare two commits; if they are reversed, the older one still comes first."""
     bare = _find_common_ground(repository.git, older, newer)
     if query.until and bare.base == newer.sha != older.sha:
         bare = _find_common_ground(repository.git, newer, older)

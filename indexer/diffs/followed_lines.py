@@ -42,7 +42,7 @@ _NO_FILES = frozenset({"160000", "120000"})  # modes of submodules and symlinks
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file that differs: its newer name, empty if it is gone, and its contents on both sides."""
+    """A changed file: its newer name, empty if it was removed, and its contents on both sides."""
 
     path: str
     old_blob: str
@@ -51,7 +51,7 @@ class _Change:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The effect of hunks on lines: how many hunks touch them, how many are kept, where they begin and end then."""
+    """The effect of hunks on lines: how many hunks touch them, how many lines stay, and their new range."""
 
     touched: int
     kept: int
@@ -60,9 +60,9 @@ class Shift:
 
 
 def open_push(path: Path, older: str, newer: str) -> Push | None:
-    """Open what differs between two commits of the repository at a path; the newer need not come from the older.
+    """Open the difference between two commits of the repository at a path; the newer need not descend from the older.
 
-    None if one of the two is not here. Close it; raises `RepositoryError`.
+    None if one of the two is missing. Close it; raises `RepositoryError`.
     """
     repository = Repository.open(path)
     push = None
@@ -150,7 +150,7 @@ class Push:
         return moved or replace(here if fate == "gone" else there, fate=fate)
 
     def _judge(self, cited: CitedLines, change: _Change, shift: Shift) -> LineFate:
-        """Say how lines differ from what replaced them."""
+        """Describe how lines differ from their replacement."""
         old = self._read(change.old_blob)[cited.start_line - 1 : cited.end_line]
         new = self._read(change.new_blob)[shift.start - 1 : shift.end]
         if not new:
@@ -167,7 +167,7 @@ class Push:
         return "edited" if is_close else "changed"
 
     def _list_hunks(self, change: _Change) -> Sequence[Hunk]:
-        """Return the hunks of a file; where git compares it as binary, or not at all, those of its lines."""
+        """Return the hunks of a file; if git compares it as binary, or not at all, those of its lines."""
         hunks = self._patch.hunks.get((change.old_blob, change.new_blob))
         if hunks is not None:
             return hunks
@@ -223,7 +223,7 @@ def _read_changes(output: bytes) -> Iterator[tuple[str, _Change]]:
 
 
 def _squeeze(lines: Sequence[str]) -> str:
-    """Return lines without what formatters change: white space, the kind of quotes, commas, or prompts."""
+    """Return lines without the parts that formatters change: white space, kind of quotes, commas, prompts."""
     bare = "".join(line.lstrip().removeprefix("$ ") for line in lines)
     return "".join(bare.split()).replace("'", '"').replace(",", "")
 
@@ -245,7 +245,7 @@ def _is_rewrapped(old: Sequence[str], new: Sequence[str]) -> bool:
 
 
 def _means_the_same(old: Sequence[str], new: Sequence[str], path: str) -> bool:
-    """Whether lines differ in comments alone; in Python also in what only type checkers read."""
+    """Whether lines differ only in comments, or in Python also in type-checking code."""
     code = _squeeze(_drop_comments(old, path))
     if code and code == _squeeze(_drop_comments(new, path)):
         return True
@@ -260,7 +260,7 @@ def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> froz
 
 
 def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
-    """Return the lines without comments, except those behind a string, which may only look like one."""
+    """Return the lines without comments, except after a string, where the sign may be part of it."""
     language = find_language_by_ending(PurePosixPath(path).suffix.lower().removeprefix("."))
     marks = language.line_comments if language is not None else ()
     return [cut for line in lines if (cut := _cut_comment(line, marks))]

@@ -14,14 +14,14 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingInput:
-    """One chunk for an embedder: `header` is its place (path, scope, names it defines), `body` its text."""
+    """One chunk for an embedder: `header` is its place (path, scope, defined names), `body` its text."""
 
     header: str
     body: str
 
 
 class Embedder(Protocol):
-    """Maps chunks and questions into one space, where the dot product of unit vectors is their likeness.
+    """Maps chunks and questions into one space, where the dot product of unit vectors is their similarity.
 
     Its methods block, and may be called from several threads at once.
     """
@@ -35,14 +35,14 @@ class Embedder(Protocol):
         """The length of a vector; `EmbedderError` if the model must be asked and does not answer."""
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
-        """Return one unit row for each input, zeros where nothing is known; `EmbedderError` if there is no answer."""
+        """Return one unit row for each input, zeros for unknown text; `EmbedderError` if there is no answer."""
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return the unit vector of a question, zeros where nothing is known; `EmbedderError` as above."""
+        """Return the unit vector of a question, zeros for unknown text; `EmbedderError` as above."""
 
 
 def normalize_rows(matrix: FloatArray) -> FloatArray:
-    """Scale every row to length 1; rows of zeros stay as they are."""
+    """Scale every row to length 1, except zeros."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scaled: FloatArray = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return scaled

@@ -1,4 +1,4 @@
-"""Opens the embedder that a name stands for: the bundled static one, or one of LangChain."""
+"""Opens an embedder by name: the bundled static one, or one of LangChain."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ PROVIDERS: Mapping[str, EmbeddingProvider] = {
 
 
 def find_provider(spec: str) -> tuple[EmbeddingProvider, str]:
-    """Split `provider:model`; `EmbedderError` lists what is possible."""
+    """Split `provider:model`; `EmbedderError` lists the providers."""
     name, _, model = spec.partition(":")
     if name not in PROVIDERS or not model:
         possible = ", ".join([STATIC, *(f"{each}:MODEL" for each in PROVIDERS)])
@@ -163,7 +163,7 @@ class LangChainEmbedder:
         base_url: str | None = None,
         patience: EmbedderRetryPolicy | None = None,
     ) -> LangChainEmbedder:
-        """Build the embedder that `provider:model` names; `EmbedderError` says what is missing."""
+        """Build the embedder of `provider:model`; `EmbedderError` says what is missing."""
         provider, model = find_provider(spec)
         size = provider.size(model)
         return cls(
@@ -176,7 +176,7 @@ class LangChainEmbedder:
 
     @property
     def name(self) -> str:
-        """Provider, model and, where it was chosen, the length of a vector."""
+        """Provider, model and, if chosen, the length of a vector."""
         return self._name
 
     @property
@@ -266,7 +266,7 @@ class LangChainEmbedder:
 
 
 def _start_call(call: Callable[[], T]) -> Future[T]:
-    """Make the call in a thread of its own, which may hang for ever without keeping the process from ending."""
+    """Make the call in a separate thread, so that a hanging call cannot keep the process alive."""
     outcome: Future[T] = Future()
 
     def run() -> None:
@@ -297,7 +297,7 @@ def _find_status(error: BaseException) -> int | None:
 
 
 def _is_key_refused(error: BaseException) -> bool:
-    """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
+    """Whether a key was refused; Gemini answers an invalid one with 400 and a reason."""
     status = _find_status(error)
     if status == 400:
         return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _walk_causes(error))

@@ -70,11 +70,11 @@ class WordPieceTokenizer:
 
 
 class StaticEmbedder:
-    """Adds up the vectors of the words of a text; the order of the words does not matter.
+    """Adds up the vectors of the words of a text; word order does not matter.
 
-    Of a chunk, header and body are added up and scaled to length 1 apart, so that a long body does not drown its
-    header; then the header counts so much more as the model says. In a question, every row has a weight of its own:
-    words that people ask with say little about where the answer is.
+    A chunk's header and body are added up and normalized separately, so that a long body does not
+    drown its header; then the header gets the model's weight. In a question, every row has a
+    weight: common words of questions say little about the place.
     """
 
     def __init__(self, folder: Path = MODEL_FOLDER) -> None:
@@ -93,7 +93,7 @@ class StaticEmbedder:
 
     @property
     def name(self) -> str:
-        """The model with a fingerprint of its files, and how much a header counts beside a body."""
+        """The model with a fingerprint of its files, and the header's weight."""
         return self._name
 
     @property
@@ -140,7 +140,7 @@ class StaticEmbedder:
 def _count_pieces(
     words: Sequence[Sequence[int]], spelled: Sequence[Sequence[int]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
-    """Return the distinct pieces of each text, how often each occurs, and where each text's begin and the last end.
+    """Return the distinct pieces of each text, their counts, and where each text's begin and the last end.
 
     `words` has the numbers of each text's words, `spelled` the pieces of each word.
     """

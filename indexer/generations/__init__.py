@@ -1,1 +1,1 @@
-"""One generation, the index of one commit: built by the pipeline, held and read by the reader."""
+"""One generation, the index of one commit: built by the pipeline, pinned and read by the reader."""

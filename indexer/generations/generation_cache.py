@@ -33,7 +33,7 @@ def count_folders(paths: Iterable[str]) -> Mapping[str, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CachedFile:
-    """A file with its stored text, secrets masked; `starts` is where each line begins, and where one more would."""
+    """A file with its stored text, secrets masked; `starts` are the positions of its lines and of the end."""
 
     entry: FileEntry
     text: str
@@ -53,7 +53,7 @@ def make_cached_file(entry: FileEntry, text: str) -> CachedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileListing:
-    """All files by path, as stored and as shown to others, and how many there are in each folder and below it."""
+    """All files by path, as stored and as displayed, and the number of files in and below each folder."""
 
     rows: tuple[FileRow, ...]
     entries: tuple[FileEntry, ...]

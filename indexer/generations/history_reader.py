@@ -1,4 +1,4 @@
-"""Reads what happened to the code up to the commit of a generation: commits, releases, people, owners of files."""
+"""Reads the history of the code up to the commit of a generation: commits, releases, people, owners of files."""
 
 from __future__ import annotations
 
@@ -139,16 +139,16 @@ class HistoryReader:
         return Passage(location=shown, text=text, language=detect_language(path, text))
 
     def read_lines(self, path: str) -> Sequence[str] | None:
-        """Return the lines of a file of the commit; None where it has none of that name that may be shown."""
+        """Return the lines of a file of the commit; None if it has no such file that may be shown."""
         return read_file_at(self._repository, self._sha, path)
 
     async def people(self, path: str = "") -> Contributors:
-        """Count who changed a file, what is in a folder, or everything."""
+        """Count the authors of changes to a file, to a folder's contents, or to everything."""
         is_file = self._is_file(path)
         return await asyncio.to_thread(self._repository.commits.count_people, self._sha, path, is_file=is_file)
 
     async def origins(self, location: Location) -> Sequence[LineOrigin]:
-        """Find the commits that last wrote some lines, the one with most of them first."""
+        """Find the commits that last wrote some lines, by number of lines."""
         lines = [(location.start_line, location.end_line)]
         return await asyncio.to_thread(self._repository.commits.list_origins, self._sha, location.path, lines)
 
@@ -172,12 +172,12 @@ class HistoryReader:
     def find_files_with(self, words: Sequence[str]) -> frozenset[str]:
         """Find the files of the commit in which any of the words appears whole, indexed or not.
 
-        None are found where git takes too long.
+        None are found if git takes too long.
         """
         return self._repository.find_files_with(self._sha, words)
 
     def list_uncommitted(self) -> tuple[str, ...]:
-        """List the paths that differ in the working tree, where this commit is the one that is checked out."""
+        """List the paths that differ in the working tree, if this commit is checked out."""
         return self._repository.working_tree.list_all_uncommitted(self._sha)
 
     def read_file_history(

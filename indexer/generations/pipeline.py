@@ -1,4 +1,4 @@
-"""From a commit to a new generation: what changed is parsed, embedded and stored, then switched to at once."""
+"""From a commit to a new generation: parses, embeds and stores changes, then switches in one step."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def build_generation(
 
 
 def _keep_what_is_held(parts: RefreshParts, current: tuple[Generation, Snapshot] | None) -> IndexLimits:
-    """Return the limits, or higher ones where a lower limit of chunks would take away what is indexed already."""
+    """Return the limits, raised if a lower limit of chunks would remove existing ones."""
     if current is not None:
         held = len(current[1].chunks.ids)
     else:
@@ -136,7 +136,7 @@ def _keep_what_is_held(parts: RefreshParts, current: tuple[Generation, Snapshot]
 
 
 def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
-    """Find out what to read: the difference from the current generation where git can tell it, else everything."""
+    """Find out which files to read: the difference from the current generation if git knows it, else everything."""
     if current is None or current[0].provenance != parts.provenance:
         listing = parts.repository.files(commit.sha, parts.limits)
         alive = parts.catalog.current()
@@ -160,7 +160,7 @@ def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation,
 
 
 def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot, changes: TreeChanges) -> bool:
-    """Whether only the whole tree tells what of it is within the limits."""
+    """Whether only the whole tree can tell which of it is within the limits."""
     is_large = sum(entry.size for entry in changes.entries) > limits.bytes * _LARGE_CHANGE
     files = len(snapshot.files.paths) + len(changes.entries)
     return is_large or files > limits.files or not {NOT_FETCHED, *OVER}.isdisjoint(generation.skipped)
@@ -169,7 +169,7 @@ def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot,
 def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
     """Compare the whole tree with the catalog, as after a force-push or a change of attributes.
 
-    What declares an encoding is read again: the declaration may be new.
+    Files that declare an encoding are read again, because the declaration may be new.
     """
     listing = parts.repository.files(commit.sha, parts.limits)
     wanted = {entry.path: entry.blob for entry in listing.entries if not entry.marks.encoding}
@@ -195,7 +195,7 @@ def update_history(parts: RefreshParts, commit: Commit, current: tuple[Generatio
 
 
 class _Build:
-    """Builds one generation; `unfit` are the files whose contents are not indexed."""
+    """Builds one generation; `unfit` are the files with unindexable contents."""
 
     def __init__(
         self, parts: RefreshParts, plan: RefreshPlan, writer: CatalogWriter, generation: int, progress: ProgressSink
@@ -240,7 +240,7 @@ class _Build:
         return compact_if_needed(snapshot)
 
     def _find_exceeded_limit(self, parsed: ParsedFile) -> str:
-        """Name the limit that a file would exceed, or that the ones before have reached; empty if there is none."""
+        """Name the limit that a file would exceed, or that earlier ones have reached; empty if there is none."""
         limits = self._parts.limits
         if self._chunks + len(parsed.chunks) > limits.chunks:
             return OVER_CHUNKS

@@ -1,4 +1,4 @@
-"""Reads one generation, which does not change while it is held, whatever is indexed in the meantime."""
+"""Reads one generation, unchanged by later indexing while it is pinned."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _is_module(path: str, module: str) -> bool:
 
 
 def _find_prefixes(path: str, mounts: dict[str, list[RegistrationSite]], *, depth: int) -> list[str]:
-    """Return the paths that a file is mounted at, those of the files around it included."""
+    """Return the path prefixes at which a file is mounted, including those of surrounding files."""
     found = [
         f"{outer}{mount.registration.name.rstrip('/')}"
         for mount in mounts.get(path, ())
@@ -159,7 +159,7 @@ class IndexReader:
 
     @property
     def generation(self) -> Generation:
-        """The generation that is held."""
+        """The pinned generation."""
         return self._generation
 
     @property
@@ -267,7 +267,7 @@ class IndexReader:
         return self._make_passage(file, start_line, end_line)
 
     def _find_lock_file(self, path: str) -> CachedFile | None:
-        """Read a lock file, which is no part of the index; None for any other."""
+        """Find a lock file, which is not part of the index; None for any other."""
         if path in self._lock_files:
             return self._lock_files[path]
         left_out = self._catalog.list_left_out([path])
@@ -334,12 +334,12 @@ class IndexReader:
         ]
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
-        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+        """Complete qualified names whose plain name (`send`) or last parts (`Session.se`) have a prefix."""
         names = self._catalog.list_qualified_names
         return await asyncio.to_thread(names, self._generation.id, beginning, limit) if beginning.strip(".") else ()
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
-        """The definitions that most of the code leads to, outside tests, examples, documents and what is vendored."""
+        """Return the definitions most used by the code, without tests, examples, documents and vendored code."""
         return await asyncio.to_thread(lambda: list(islice(self._iter_central(), limit)))
 
     def _iter_central(self) -> Iterator[Definition]:
@@ -436,7 +436,7 @@ class IndexReader:
         return grep_texts(texts, *patterns, limit=limit, total=len(rows))
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
-        """The commits that touched an indexed file, and the one that last wrote a line of it; 0 asks for no line."""
+        """Return the commits that touched an indexed file, and the one that last wrote a line; 0 means no line."""
         read = partial(self._past.read_file_history, make_unknown_path=self._make_unknown_path)
         return await asyncio.to_thread(read, path, line=line, limit=limit)
 
@@ -452,7 +452,8 @@ class IndexReader:
     async def coverage(self, *words: str) -> Coverage:
         """Return how much was read, and the unindexed files that contain one of the words.
 
-        Files that may hold secrets, or that the operator excludes, are not looked into: that would answer for them.
+        Files that may hold secrets, or that the operator excludes, are not searched: that would
+        reveal them.
         """
         is_behind = await self._catch_up() if self._catch_up is not None else False
         return replace(await asyncio.to_thread(self._measure_coverage, words), is_behind=is_behind)

@@ -34,7 +34,7 @@ _FEWEST_WORDS = 3
 def describe_repository(
     name: str, entries: Sequence[FileEntry], folders: Mapping[str, int], read: Callable[[str], str]
 ) -> RepositoryOverview:
-    """Assemble what a repository is; `read` returns the text of a file."""
+    """Assemble the description of a repository; `read` returns the text of a file."""
     written = [entry for entry in entries if entry.source_type in {"code", "test"} and entry.language]
     languages = Counter(entry.language for entry in written or entries if entry.language)
     readmes = [entry for entry in entries if _README.fullmatch(PurePosixPath(entry.path).name)]
@@ -90,7 +90,7 @@ def _is_prose(lines: Sequence[str]) -> bool:
 
 
 def _is_introduction(text: str, name: str) -> bool:
-    """Whether a paragraph says what something is: "NAME is a ..."."""
+    """Whether a paragraph introduces something: "NAME is a ..."."""
     words = _MARKUP.sub(" ", text[:_LONGEST]).lower().split()
     called = [at for at, word in enumerate(words[:_NAMED_WITHIN]) if word.strip("(),:") == name.lower()]
     return any(pair in _BEING for at in called for pair in pairwise(words[at : at + _SAID_WITHIN]))

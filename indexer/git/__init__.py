@@ -1,1 +1,1 @@
-"""Reads one git repository: commits, trees, blobs, history, attributes, and which files are worth indexing."""
+"""Reads one git repository: commits, trees, blobs, history, attributes, and the files worth indexing."""

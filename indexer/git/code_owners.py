@@ -37,7 +37,7 @@ def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
 
 
 def _read_rules(text: str) -> Iterator[_Rule]:
-    """Read the lines that have a pattern; GitLab's headings of sections may name owners for the lines below them."""
+    """Read the lines with a pattern; GitLab's section headings may name owners for the lines below them."""
     by_section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n")[:_MAX_RULES], 1):
         bare = line[:_LONGEST_LINE].partition(" #")[0].strip()
@@ -60,5 +60,5 @@ def _is_match(pattern: str, path: str) -> bool:
 
 
 def _format_owner(owner: str) -> str:
-    """Keep the name of a person or a team, and of an address what precedes its @."""
+    """Keep the name of a person or a team, and of an email address the part before the @."""
     return owner if owner.startswith("@") else owner.partition("@")[0]

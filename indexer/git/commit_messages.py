@@ -35,7 +35,7 @@ def read_commit_messages(git: GitCommand, history: GitHistory, sha: str, *, sinc
 
 
 def _read_log(output: bytes) -> Iterator[tuple[str, CommitMessage]]:
-    """Read what `git log` printed in the format above; commits of too many files have no paths."""
+    """Read the output of `git log` in the format above; commits of too many files have no paths."""
     fields = iter(output.split(b"\0")[1:])
     while sha := next(fields, b""):
         subject, body, _ = (next(fields, b"") for _ in range(3))

@@ -1,4 +1,4 @@
-"""Commits by range, path, lines or text, the people behind them, and who last wrote some lines, all within bounds."""
+"""Commits by range, path, lines or text, their authors, and the last author of lines, within limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CommitQueries:
     def list_commits(
         self, sha: str, query: LogQuery, *, is_file: bool, known: Mapping[str, Tag] = MappingProxyType({})
     ) -> CommitLog:
-        """List the commits of a query, up to `sha` or the query's own end; may raise `UnknownRevision`.
+        """List the commits of a query, up to `sha` or the query's end; may raise `UnknownRevision`.
 
         `known` are additional names that the query may use.
         """
@@ -94,7 +94,7 @@ class CommitQueries:
         return newest or self._tags.find(name)
 
     def _find_ancestor(self, start: Tag, steps: int, name: str) -> Tag:
-        """Go back as many commits as that, from merges to what they were merged into."""
+        """Go back that many commits, from merges to their first parents."""
         revision = f"{start.sha}~{steps}^{{commit}}"
         output = self._git.try_run(
             "rev-parse", "--verify", "--quiet", "--end-of-options", revision, seconds=_TIMEOUT_SECONDS
@@ -104,7 +104,7 @@ class CommitQueries:
         return Tag(name=name, sha=output.strip().decode("ascii"), created_at=0)
 
     def is_in_history(self, sha: str, of: str) -> bool:
-        """Whether a commit is another one, or one of those that it came from."""
+        """Whether a commit is another one or its ancestor."""
         options = ("--is-ancestor", "--end-of-options", sha, of)
         return self._git.try_run("merge-base", *options, seconds=_TIMEOUT_SECONDS) is not None
 
@@ -126,7 +126,7 @@ class CommitQueries:
         return int(output) if output is not None else None
 
     def count_people(self, sha: str, path: str, *, is_file: bool) -> Contributors:
-        """Count who wrote the commits up to `sha` that touched a path, and of a file whose lines are left."""
+        """Count the authors of the commits up to `sha` that touched a path, and for a file, of its remaining lines."""
         follow = ("--follow", "--no-patch") if is_file else ()
         output = self._git.try_run(
             *_configure(sha), "log", *_OPTIONS, *follow, f"--max-count={_MAX_COMMITS}", f"--format={_PEOPLE_FORMAT}",
@@ -150,7 +150,7 @@ class CommitQueries:
         return lines
 
     def list_origins(self, sha: str, path: str, lines: Sequence[tuple[int, int]]) -> tuple[LineOrigin, ...]:
-        """Find the commits that last wrote some lines of a file, or all, the one with most of them first.
+        """Find the commits that last wrote some lines of a file, or all, by number of lines.
 
         There are none if git takes too long.
         """
@@ -183,13 +183,13 @@ def _read_people(output: bytes, lines: Counter[str], left_out: Collection[str]) 
 
 
 def _configure(sha: str) -> tuple[str, ...]:
-    """Have names of files written as they are, and people named by the mailmap of the commit alone."""
+    """Keep file names unescaped, and use only the mailmap of the commit."""
     settings = ("core.quotePath=false", "mailmap.file=", f"mailmap.blob={sha}:.mailmap")
     return tuple(word for setting in settings for word in ("-c", setting))
 
 
 def _describe_selection(query: LogQuery, *, is_file: bool) -> tuple[str, ...]:
-    """Say to git which commits are meant: those of lines, of a text, of one file under all its names, or of paths."""
+    """Write git's arguments for the selection: lines, a text, one file under all its names, or paths."""
     if query.lines is not None:
         return ("--no-patch", f"-L{query.lines[0]},{query.lines[1]}:{query.path}")
     text = (f"-S{query.text}",) if query.text else ()
@@ -197,7 +197,7 @@ def _describe_selection(query: LogQuery, *, is_file: bool) -> tuple[str, ...]:
 
 
 def _describe_messages(query: LogQuery) -> tuple[str, ...]:
-    """Say to git from when, by whom and with what message commits are wanted; words are plain text, never options."""
+    """Write git's arguments for dates, authors and messages; words are plain text, never options."""
     since = (f"--since={query.since}",) if query.since else ()
     before = (f"--until={query.before}",) if query.before else ()
     author = (f"--author={query.author}",) if query.author else ()

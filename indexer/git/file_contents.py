@@ -1,4 +1,4 @@
-"""Turns a file's bytes into text that may be shown: selected, decoded, unpacked from notebooks, with secrets masked."""
+"""Turns a file's bytes into showable text: selected, decoded, unpacked from notebooks, with secrets masked."""
 
 from __future__ import annotations
 

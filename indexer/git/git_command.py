@@ -48,14 +48,14 @@ def make_command_error(git_dir: Path, complaint: str) -> RepositoryError:
 
 
 def make_too_large_error(git_dir: Path, what: str) -> RepositoryTooLarge:
-    """Say that a repository is larger than any that people work in, perhaps made so to block its readers."""
+    """Make the error for a repository larger than any real one, perhaps made so to block its readers."""
     return RepositoryTooLarge(
         f"{format_path(git_dir)} is too large to be read: {what}. Look at what was committed last."
     )
 
 
 def make_missing_object_error(what: str, place: Path) -> MissingObjects:
-    """Say that an object is missing."""
+    """Make the error for a missing object."""
     return MissingObjects(
         f"Objects are missing or damaged in {format_path(place)} ({what}). Run git fsck there; "
         "if it is a partial clone, git fetch --refetch --no-filter."
@@ -63,7 +63,7 @@ def make_missing_object_error(what: str, place: Path) -> MissingObjects:
 
 
 def make_missing_file_error(path: str, place: Path) -> MissingObjects:
-    """Say that the contents of a file to be indexed are missing."""
+    """Make the error for missing contents of a file to be indexed."""
     return MissingObjects(
         f"The contents of {path} are missing in {format_path(place)}. Run git fsck there, or leave the file out with "
         "CITEBOT_EXCLUDE."
@@ -76,12 +76,12 @@ def is_damage(complaint: str) -> bool:
 
 
 def format_path(path: Path) -> str:
-    """Format a path as text that can be printed and stored, whatever bytes it has."""
+    """Format a path as printable, storable text, whatever its bytes."""
     return decode_output(os.fsencode(path))
 
 
 def decode_output(data: bytes) -> str:
-    """Decode what git printed; bytes that are not UTF-8 are written as `\\xNN`."""
+    r"""Decode git's output; bytes that are not UTF-8 are written as `\xNN`."""
     return data.decode("utf-8", "backslashreplace")
 
 
@@ -105,7 +105,7 @@ class GitCommand:
 
     @classmethod
     def discover(cls, start: Path) -> tuple[GitCommand, Path]:
-        """Find the git directory and the root around a folder as git does, which refuses what other users own."""
+        """Discover the git directory and the root around a folder like git, which refuses other users' folders."""
         search = cls(start)
         status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
         if status:

@@ -1,4 +1,4 @@
-"""Reads from the `.gitattributes` and `.editorconfig` files of one commit what they say of its files."""
+"""Reads a commit's `.gitattributes` and `.editorconfig` files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileAttributes:
-    """The declared attributes of a file: its encoding, if any, and flags; None is left to the rules."""
+    """The declared attributes of a file: its encoding, if any, and flags; None leaves the decision to the rules."""
 
     generated: bool | None = None
     vendored: bool | None = None
@@ -89,7 +89,7 @@ class GitAttributes:
 
 
 def is_attributes_file(path: str) -> bool:
-    """Tell whether a path is that of a file of attributes."""
+    """Whether a path is that of a file of attributes."""
     return path.rpartition("/")[2] in _NAMES
 
 

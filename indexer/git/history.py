@@ -58,20 +58,20 @@ class GitHistory:
         return revision if revision is not None and revision.sha not in self.read_shallow_commits() else None
 
     def _find_last_change(self, sha: str, path: str, line: int) -> Revision | None:
-        """Find who last wrote a line by its log, which takes several times as long as `git blame`.
+        """Find a line's last author by its log, which takes several times as long as `git blame`.
 
-        That fails where the configuration names a list of commits to ignore that it cannot read.
+        `git blame` fails if the configuration names an unreadable list of commits to ignore.
         """
         options = ("--max-count=1", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
         output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_TIMEOUT_SECONDS)
         return next(read_commits(output or b""), None)
 
     def read_shallow_commits(self) -> frozenset[str]:
-        """The commits of a shallow clone at which its history ends."""
+        """Return the commits of a shallow clone at which its history ends."""
         return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
 
     def find_horizon(self) -> Revision | None:
-        """The newest commit whose parents were not fetched: history before it is incomplete."""
+        """Return the newest commit whose parents were not fetched: history before it is incomplete."""
         severed = sorted(self.read_shallow_commits())[:_MAX_SEVERED]
         options = ("--no-walk", "--max-count=1", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-patch")
         output = self._git.try_run("log", *options, *severed, "--", seconds=_TIMEOUT_SECONDS) if severed else None
@@ -150,7 +150,7 @@ def read_origins(output: bytes) -> list[LineOrigin]:
 
 
 def format_person(name: str) -> str:
-    """Format a name, secrets masked; of an address only what precedes it, or its part before the @, is kept."""
+    """Format a name, secrets masked; of an email address only the name, or its part before the @, is kept."""
     bare = name.partition("<")[0].strip()
     name = " ".join(word.partition("@")[0] for word in redact_secrets(bare).split() if not word.startswith("@"))
     return name[:_LONGEST] or NOBODY
@@ -162,5 +162,5 @@ def read_subject(subject: bytes) -> str:
 
 
 def read_time(digits: bytes) -> int:
-    """Read a time in seconds since the epoch; a commit may claim any, and dates end with the year 9999."""
+    """Read a time in seconds since the epoch; commits may claim any, but dates end with the year 9999."""
     return min(int(digits[:_DIGITS]), _LATEST) if digits.isdigit() else 0

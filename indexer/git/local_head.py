@@ -27,7 +27,7 @@ class LocalHead:
         self._folders: tuple[Path, Path] | None = None
 
     async def newest(self) -> BranchHead:
-        """Return the commit that is there now; `RepositoryError` if there is none, or no repository."""
+        """Return the current commit; `RepositoryError` if there is none, or no repository."""
         return await asyncio.to_thread(self._read_newest)
 
     def _read_newest(self) -> BranchHead:

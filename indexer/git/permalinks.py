@@ -60,7 +60,7 @@ def make_permalink(web_url: str | None, commit: str, location: Location) -> str 
 
 
 def make_compare_link(web_url: str | None, older: str, newer: str) -> str | None:
-    """Link to what differs between two commits; None without a web address."""
+    """Link to the difference between two commits; None without a web address."""
     if not web_url:
         return None
     base = web_url.rstrip("/").removesuffix(".git")

@@ -1,7 +1,7 @@
 """One git repository, read through GitPython: its commits, the files worth indexing, changes and contents.
 
-Everything comes from git objects. The working tree is only compared with them, nothing is fetched, and nothing that a
-repository's own configuration names is run.
+Everything comes from git objects. The working tree is only compared with them, nothing is fetched,
+and no program from the repository's configuration is run.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class WorkingTree:
-    """Compares files with what is committed by their bytes alone.
+    """Compares files with the commit by their bytes only.
 
     `git status` would run the filters that a repository's configuration names.
     """
@@ -71,7 +71,7 @@ class WorkingTree:
         self._is_bare = is_bare
 
     def list_uncommitted(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """List those of some paths whose file differs from the commit that is checked out; none in a bare one."""
+        """List the paths whose file differs from the checked-out commit; none in a bare repository."""
         if self._is_bare or not paths:
             return ()
         names = [os.fsencode(path) for path in paths[:_MAX_LISTED]]
@@ -110,7 +110,7 @@ class WorkingTree:
         return (*changed, *(decode_output(name) for name in new.split(b"\0") if name))
 
     def _list_staged(self) -> dict[bytes, _Staged]:
-        """List what git's index knows of each file: its blob, its time in nanoseconds, its size."""
+        """List git's index: each file's blob, time in nanoseconds, and size."""
         output = self._git.try_run("ls-files", "--stage", "--debug", "-z", seconds=_LISTING) or b""
         staged: dict[bytes, _Staged] = {}
         head = b""
@@ -142,7 +142,7 @@ def _read_file(file: Path) -> bytes | None:
 
 
 def _unify_lines(data: bytes) -> bytes:
-    """Write line ends as git stores them, whatever the checkout made of them."""
+    """Write line ends as git stores them, whatever the checkout uses."""
     return data.replace(b"\r\n", b"\n")
 
 
@@ -253,7 +253,7 @@ class Repository:
         return read_commit_messages(self.git, self.history, sha, since=since)
 
     def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
-        """List those of the paths that differ between two commits; None if one of the commits does not exist."""
+        """List the paths that differ between two commits; None if one of the commits does not exist."""
         if not paths:
             return ()
         options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
@@ -267,13 +267,14 @@ class Repository:
         return Drift(behind=self.count_commits_between(old, new), changed=self.list_changed_paths(old, new, paths))
 
     def list_tree(self, sha: str) -> list[TreeItem]:
-        """List everything in the tree of a commit, whatever it is called."""
+        """List everything in the tree of a commit, whatever its name."""
         return read_tree(self.git, sha)
 
     def files(self, sha: str, limits: IndexLimits | None = None) -> TreeListing:
-        """List the files of a commit that the rules let through, and of those only so many, by path.
+        """List the files of a commit that pass the rules, up to a number, by path.
 
-        Those that a partial clone lacks are left out; `MissingObjects` if another repository lacks some.
+        Files missing from a partial clone are omitted; `MissingObjects` if another repository lacks
+        some.
         """
         tree = read_tree(self.git, sha)
         return self._select_files(tree, self._read_attributes(tree), limits)
@@ -328,9 +329,9 @@ class Repository:
         )
 
     def list_paths(self, sha: str, names: Sequence[bytes]) -> TreeListing:
-        """List some paths of a commit; of few, only the attributes of their own folders are read.
+        """List some paths of a commit; for few, only the attributes of their own folders are read.
 
-        Of many, everything is listed, and so is what was not asked for.
+        For many, everything is listed, including other paths.
         """
         if not names:
             return TreeListing(entries=(), omissions=())
@@ -344,7 +345,7 @@ class Repository:
         return self._select_files(files, self._read_attributes(items))
 
     def find_files_with(self, sha: str, words: Sequence[str]) -> frozenset[str]:
-        """Find the files of a commit in which any of the words appears whole; none where git takes too long."""
+        """Find the files of a commit in which any of the words appears whole; none if git takes too long."""
         wanted = [word for word in words if word and "\0" not in word and "\n" not in word]
         if not wanted:
             return frozenset()
@@ -360,7 +361,7 @@ class Repository:
 
     @cached_property
     def _is_partial(self) -> bool:
-        """Whether git was told to fetch only some objects, also where it has forgotten from which remote."""
+        """Whether git was told to fetch only some objects, even if it has forgotten the remote."""
         if self.git.try_run("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"):
             return True
         packs = self.git_dir / decode_output(self.git.run("rev-parse", "--git-path", "objects/pack").strip())
@@ -372,7 +373,7 @@ class Repository:
 
     @cached_property
     def usual_encoding(self) -> str:
-        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty if there are none."""
+        """Return the encoding of most files at HEAD that are not UTF-8, by a sample; empty if there are none."""
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         tree = read_tree(self.git, head.decode().strip()) if head else []
         shas = [item.sha for item in tree if item.mode != _SYMLINK and 0 < (item.size or 0) < _SAMPLED]
@@ -430,7 +431,7 @@ class RepositoryPlace:
 
 
 def locate_repository(path: Path) -> RepositoryPlace:
-    """Find the repository that a path is in; `RepositoryError` if there is none."""
+    """Find the repository around a path; `RepositoryError` if there is none."""
     with Repository.open(path) as found:
         return RepositoryPlace(name=found.name, root=found.root)
 

@@ -1,4 +1,4 @@
-"""A copy of a repository that commits are added to, so that the repository itself stays as it is."""
+"""A copy of a repository that receives commits, so that the repository itself stays unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScratchCopy:
 
     @classmethod
     async def open(cls, source: Path, path: Path) -> ScratchCopy:
-        """Copy a repository, or open the copy that is there; it begins again where the repository has moved on."""
+        """Copy a repository, or open the existing copy; start over if the repository has moved on."""
         copy = cls(path)
         if not await asyncio.to_thread(path.exists):
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ class ScratchCopy:
         return copy
 
     async def read(self, file: str) -> bytes | None:
-        """Return what a file holds at HEAD; None if there is no plain file."""
+        """Return the contents of a file at HEAD; None if there is no plain file."""
         if await self._find_mode(file) is None:
             return None
         return await self._git("cat-file", "blob", f"HEAD:{file}")
@@ -70,7 +70,7 @@ class ScratchCopy:
 
 
 async def _run(arguments: list[str], place: Path) -> bytes:
-    """Run git to its end, and return what it has written; it reaches no other machine."""
+    """Run git to its end, and return its output; it reaches no other machine."""
     try:
         process = await start_git_async(arguments, protocols="file")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The tags of a repository, and what people mean by a tag, a version, a branch or a commit that they write."""
+"""The tags of a repository, and the meaning of a tag, version, branch or commit in a question."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _FINAL = re.compile(r"[-._+]?(?:final|ga|release|stable|post\d{0,4}|p\d{1,4})", 
 
 
 class TagList:
-    """Finds tags, branches and commits; only names that the repository has are ever handed to git."""
+    """Finds tags, branches and commits; passes only existing names to git."""
 
     def __init__(self, git: GitCommand) -> None:
         self._git = git
 
     def list_tags(self, *, reachable_from: str = "") -> list[Tag]:
-        """List the tags of commits, newest first; only those in the history of a commit if one is given."""
+        """List the tags of commits, newest first, or only those in the history of a commit."""
         within = (f"--merged={reachable_from}",) if reachable_from else ()
         return self.list_in("refs/tags", *within)
 
     def list_releases(self, sha: str) -> list[Tag]:
-        """List the tags that are finished versions, newest first; those that are in the history, if there are any."""
+        """List the tags of finished versions, newest first; those in the history, if there are any."""
         reachable = [tag for tag in self.list_tags(reachable_from=sha) if is_release(tag.name)]
         return reachable or [tag for tag in self.list_tags() if is_release(tag.name)]
 
     def find(self, written: str) -> Tag:
-        """Find what a name means: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
+        """Find the meaning of a name: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
         name = written.strip()[:_LONGEST]
         tags = self.list_tags()
         found = match_tag(name, tags) or next((one for one in self.list_in("refs/heads") if one.name == name), None)
@@ -103,7 +103,7 @@ def is_release_branch(name: str) -> bool:
 
 
 def read_version(name: str) -> tuple[int, ...] | None:
-    """Read the numbers of a version, zeros at the end left out: (1, 2) of `v1.2.0`; None if there are none."""
+    """Read the numbers of a version, without zeros at the end: (1, 2) of `v1.2.0`; None if there are none."""
     found = _match_version(name)
     if found is None:
         return None
@@ -132,12 +132,14 @@ def match_tag(name: str, tags: Sequence[Tag]) -> Tag | None:
 
 
 def _match_version(name: str) -> re.Match[str] | None:
-    """Take a tag apart; of `release/1.2` and `@scope/package@1.2`, what follows the last `/` or `@`."""
+    """Split a tag into prefix and version; of `release/1.2` and `@scope/package@1.2`, use the part after the
+    last `/` or `@`.
+    """
     return _VERSION.fullmatch(name.rpartition("/")[2].rpartition("@")[2])
 
 
 def _read_line(name: str) -> str:
-    """Read what precedes the version: the same for all releases of one package, except a `v` that came later."""
+    """Read the text before the version, identical for all releases of one package, except a later `v`."""
     found = _match_version(name)
     return name[: -len(found[0].removeprefix(found["prefix"]))].casefold().removesuffix("v") if found else ""
 
@@ -191,7 +193,7 @@ class ReleaseQueries:
         return dict(zip(shas, names, strict=False))
 
     def find_newest(self, pattern: str) -> Tag | None:
-        """Find the newest tag that fits a pattern such as `deployed-*`."""
+        """Find the newest tag that matches a pattern such as `deployed-*`."""
         return next((tag for tag in self._tags.list_tags() if fnmatchcase(tag.name, pattern)), None)
 
     def compare(

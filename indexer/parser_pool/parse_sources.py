@@ -44,7 +44,7 @@ _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be 
 
 
 class Parsers:
-    """The parsers of an index, shared or its own, and the files known to be too much for them."""
+    """The parsers of an index, shared or its own, and the files known to overload them."""
 
     def __init__(self, plain_files: PlainFiles, shared: ParserPool | None = None) -> None:
         self._plain_files = plain_files
@@ -119,7 +119,7 @@ class Parsers:
         return entry, contents
 
     def _note_outcome(self, entry: TreeEntry, contents: ParsedContents | SkippedFile, known: Reasons) -> None:
-        """Note what is new of a file that is too much, or no longer is."""
+        """Record newly discovered problems of a file, or their absence."""
         if isinstance(contents, SkippedFile):
             if contents.reason == UNREADABLE and _AS_TEXT not in known:
                 log.warning("%s is left out: it cannot be read even as plain text.", entry.path)

@@ -1,4 +1,4 @@
-"""Remembers contents that overwhelmed a grammar, so that they are kept as plain text everywhere from then on."""
+"""Remembers contents that overloaded a grammar, so that they are read as plain text everywhere from then on."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlainFiles:
         return found
 
     def _drop_damaged(self) -> None:
-        """Delete the file where it is damaged: nothing is lost that would not be found out again."""
+        """Delete a damaged file: its contents can be found out again."""
         with map_storage_errors(self._path):
             try:
                 with closing(sqlite3.connect(self._path, timeout=10)) as db:
@@ -61,7 +61,7 @@ class PlainFiles:
                 self._path.unlink(missing_ok=True)
 
     def note(self, blob: str, grammar: str, reason: PlainReason) -> None:
-        """Remember contents that a grammar failed over, instead of what is known of its other versions."""
+        """Record contents on which a grammar failed, replacing entries of other versions."""
         self.forget(blob, grammar)
         with self._open_database() as db:
             db.execute("INSERT INTO plain_files VALUES (?, ?, ?, ?)", (blob, grammar, reason, time.time()))
@@ -72,7 +72,7 @@ class PlainFiles:
             )
 
     def forget(self, blob: str, grammar: str) -> None:
-        """Forget contents that are no trouble to a grammar any more, whichever version of it they were."""
+        """Forget contents that no longer trouble a grammar, in any version."""
         with self._open_database() as db:
             db.execute(
                 "DELETE FROM plain_files WHERE blob = ? AND (grammar = ? OR grammar LIKE ? || ' %')",

@@ -1,4 +1,4 @@
-"""One thread with one parser: gives it files, passes on what it answers, and starts another where it ended."""
+"""One thread with one parser: gives it files, passes on its replies, and restarts it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CLOSED = "The parsers were closed before everything was parsed. Try again."
 
 @dataclass(slots=True)
 class Job:
-    """A file to be parsed, and who waits for it. `ends` counts the parsers that ended over it."""
+    """A file to be parsed, and the waiter for its result. `ends` counts the parsers that ended during it."""
 
     request: Request
     future: Future[ParsedContents | SkippedFile] = field(default_factory=Future)
@@ -183,11 +183,11 @@ class ParserPool:
 
     @property
     def ahead(self) -> int:
-        """The number of files to hand over before waiting for the first, so that no parser runs dry."""
+        """The number of files to submit before waiting for the first, so that no parser runs dry."""
         return 2 * self._most * AT_HAND
 
     def submit(self, request: Request) -> Future[ParsedContents | SkippedFile]:
-        """Have a file parsed; `ParserUnavailable`, here or from the future, where nothing can be."""
+        """Submit a file for parsing; `ParserUnavailable`, here or from the future, if no file can be parsed."""
         job = Job(request)
         with self._lock:
             if self._is_closed:
@@ -202,7 +202,7 @@ class ParserPool:
         return job.future
 
     def close(self) -> None:
-        """End all parsers and cancel the jobs that are left."""
+        """Close all parsers and cancel the remaining jobs."""
         with self._lock:
             self._is_closed = True
             lanes = list(self._lanes)
@@ -224,7 +224,7 @@ class ParserPool:
             self._unfinished -= 1
 
     def _retire(self, lane: Lane) -> bool:
-        """Whether a lane may end: not if a job has come in the meantime that no other lane might take."""
+        """Whether a lane may end: not if a job has arrived that no other lane might take."""
         with self._lock:
             if not self._jobs.empty():
                 return False

@@ -1,4 +1,4 @@
-"""One parser as its parent sees it: files go in, what is in them comes out in the same order, or it ends."""
+"""One parser as its parent sees it: files go in, results come out in the same order, or it ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PROGRAM = "import importlib, sys; sys.path += sys.argv[2:4]; importlib.import_m
 
 
 class ParserEnded(Exception):
-    """A parser ended, or was ended, while it had a file; `reason` is why that file is to be read as plain text."""
+    """A parser ended while it had a file; `reason` says why to read the file as plain text."""
 
     def __init__(self, reason: PlainReason, message: str) -> None:
         super().__init__(message)
@@ -79,13 +79,13 @@ class ParserProcess:
             raise ParserUnavailable(f"No parser can be started ({ended}). Install citebot again.") from ended
 
     def send(self, frame: bytes) -> None:
-        """Have a file parsed after those that were sent before."""
+        """Send a file for parsing after those sent before."""
         if not self._outgoing:
             self._selector.register(self._stdin, selectors.EVENT_WRITE)
         self._outgoing += frame
 
     def receive(self) -> bytes:
-        """Wait for the next reply; `ParserEnded` if there is none, and the parser is gone."""
+        """Wait for the next reply; `ParserEnded` if the parser is gone."""
         deadline = time.monotonic() + self._limits.wall
         while (body := self._take_body()) is None:
             ready = self._selector.select(max(0.0, deadline - time.monotonic()))
@@ -106,7 +106,7 @@ class ParserProcess:
         self._process.kill()
 
     def close(self) -> None:
-        """End the parser and free what it holds."""
+        """End the parser and free its resources."""
         self.kill()
         self._process.wait()
         self._selector.close()
@@ -169,7 +169,7 @@ class ParserProcess:
 
 @contextmanager
 def _open_lifeline() -> Iterator[tuple[int, int]]:
-    """A pipe whose reading end goes to a parser; the writing end is open for as long as this process lives."""
+    """Open a pipe whose reading end goes to a parser; the writing end is open as long as this process lives."""
     theirs, ours = os.pipe()
     try:
         yield theirs, ours
@@ -181,7 +181,7 @@ def _open_lifeline() -> Iterator[tuple[int, int]]:
 
 
 class ConfinedWorker:
-    """Runs the `main` of a module in a process of its own, from the first request on, and again where that has ended.
+    """Runs the `main` of a module in a separate process from the first request on, and restarts it.
 
     The module answers with `serve_requests`. Threads may share a worker.
     """

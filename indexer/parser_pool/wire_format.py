@@ -50,9 +50,9 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedContents:
-    """The text of a file, secrets masked and packed, what the parser found in it, and the tokens of its chunks.
+    """The text of a file, secrets masked and packed, its parsed contents, and the tokens of its chunks.
 
-    Where it was read as plain text although there is a `grammar`, that is named with its version.
+    If it was read as plain text although it has a `grammar`, that is named with its version.
     """
 
     packed: bytes

@@ -1,6 +1,6 @@
-"""The parser's side: reads files from its standard input and writes what is in them, within limits that end it.
+"""The parser's side: reads files from its standard input and writes their contents, within limits that end it.
 
-It ends with the process that started it, even where that is killed, and while it is at work on a file.
+It ends with its parent process, even after a kill and in the middle of a file.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from indexer.text.tokens import build_bags
 
 
 def parse_source(request: Request, *, seconds: float, ctags: Ctags | None = None) -> ParsedContents | SkippedFile:
-    """Decide on, decode, mask and parse one file, as a text of no language where that is known to fail.
+    """Select, decode, mask and parse one file, as plain text if parsing is known to fail.
 
-    Of its path only what `reduce_path` leaves may be looked at: equal contents are not parsed again.
+    Only the part of its path that `reduce_path` keeps may matter: equal contents are not parsed
+    again.
     """
     path = reduce_path(request.path)
     try:
@@ -78,7 +79,7 @@ def _is_tagged(language: str) -> bool:
 
 
 def _name_reader(language: str, ctags: Ctags | None) -> str:
-    """Name what reads the code of a language: a grammar or a program with its version, or the reader of a container."""
+    """Name the reader of a language: a grammar or a program with its version, or the reader of a container."""
     grammar = GRAMMARS.get(language)
     if ctags is not None and _is_tagged(language):
         return f"ctags {ctags.version}"
@@ -106,7 +107,7 @@ def main(arguments: Sequence[str], *, parse: Parse | None = None) -> None:
 
 
 def serve_requests(arguments: Sequence[str], answer: Callable[[bytes], bytes]) -> None:
-    """Answer each request of a `ConfinedWorker`, until there are no more or a limit ends this."""
+    """Answer the requests of a `ConfinedWorker` until they end or a limit is reached."""
 
     def make_frame(body: bytes, _: float) -> bytes:
         reply = answer(body)

@@ -26,7 +26,7 @@ def is_bundled(name: str) -> bool:
 
 
 def load_bundled(name: str) -> object:
-    """Return the capsule of a grammar. Its library is only ever in memory, where nobody else can put another one."""
+    """Return the capsule of a grammar. Its library exists only in memory, where nobody can replace it."""
     manifest = _read_manifest()
     entry = manifest["languages"][name]
     with (
@@ -50,7 +50,7 @@ def load_bundled(name: str) -> object:
 
 @cache
 def reserve_memory(name: str) -> int:
-    """Return a file in memory for a grammar; a process that may write no files calls this before it is confined."""
+    """Reserve a file in memory for a grammar, before this process is confined and may write no files."""
     descriptor = os.memfd_create(name)
     os.ftruncate(descriptor, _LARGEST)  # takes no memory until something is written
     return descriptor
@@ -66,7 +66,7 @@ def _find_folder() -> Traversable:
 
 @cache
 def _read_manifest() -> dict[str, Any]:
-    """Return what the wheel lists; nothing if it is not installed, or a library cannot be loaded from memory."""
+    """Return the wheel's list; empty if it is not installed, or libraries cannot be loaded from memory."""
     if importlib.util.find_spec(PACKAGE) is None or not hasattr(os, "memfd_create"):
         return {}
     listed = _find_folder() / "manifest.json"

@@ -20,7 +20,7 @@ _UNDERLINE = re.compile("|".join(rf"\{sign}{{3,}}\s*" for sign in "=-~^*+#\"'`.:
 
 @dataclass(kw_only=True, slots=True)
 class _Frame:
-    """A node whose children are being placed; its runs are those from index `base` on."""
+    """A node whose children are being placed; its runs start at index `base`."""
 
     children: Iterator[Node]
     base: int
@@ -41,7 +41,7 @@ class _Splitter:
         self._frames: list[_Frame] = []
 
     def run(self, root: Node) -> list[list[int]]:
-        """Return runs of rows in order; neighbours may share a row, and blank rows may be in none."""
+        """Return runs of rows in order; neighbours may share a row, and runs may skip blank rows."""
         self._frames.append(_Frame(children=iter(root.children), base=0, first_row=0, is_root=True))
         while self._frames:
             frame = self._frames[-1]
@@ -68,7 +68,7 @@ class _Splitter:
             self._place_rows(frame, start, last)
 
     def _hold_back(self, frame: _Frame, first: int, last: int) -> None:
-        """Hold comments and attributes back: they go with the node right below them."""
+        """Delay comments and attributes: they go with the node directly below them."""
         if frame.lead is not None and first <= frame.lead[1] + 1:
             frame.lead[1] = last
             return
@@ -90,7 +90,7 @@ class _Splitter:
         self._runs.append([first, last])
 
     def _descend(self, frame: _Frame, node: Node, first: int) -> None:
-        """Begin a new run with a large node; the head it stands under (`class Foo:`) and its comments come along."""
+        """Begin a new run with a large node; its head (`class Foo:`) and comments come along."""
         base = len(self._runs)
         if not frame.is_root and base > frame.base:
             head_first, head_last = self._runs[-1]
@@ -103,7 +103,7 @@ class _Splitter:
         self._frames.append(inner)
 
     def _close(self, frame: _Frame) -> None:
-        """Finish a node; what stood before it is put to its first run where both fit."""
+        """Finish a node; preceding rows join its first run if both fit."""
         if frame.lead is not None:
             self._place_rows(frame, *frame.lead)
         self._frames.pop()
@@ -151,19 +151,19 @@ class SizedLines:
         self._offsets = [0, *accumulate(map(len, self.texts))]
 
     def size(self, first: int, last: int) -> int:
-        """Return how many characters the rows have, line ends between them included."""
+        """Return the length of the rows in characters, including line ends between them."""
         return self._offsets[last + 1] - self._offsets[first] + last - first
 
     def text(self, first: int, last: int) -> str:
-        """Return the rows as they are in the file."""
+        """Return the rows as in the file."""
         return "\n".join(self.texts[first : last + 1])
 
     def is_blank(self, row: int) -> bool:
-        """Tell whether a row has nothing but white space."""
+        """Whether a row has only white space."""
         return not self.texts[row].strip()
 
     def trim_blank(self, first: int, last: int) -> Rows | None:
-        """Leave out blank rows at both ends; None when nothing else is there."""
+        """Trim blank rows at both ends; None if nothing else is left."""
         while first <= last and self.is_blank(first):
             first += 1
         while last >= first and self.is_blank(last):
@@ -172,9 +172,9 @@ class SizedLines:
 
 
 def split_lines(lines: SizedLines, first: int, last: int, limit: int) -> Iterator[Rows]:
-    """Cut rows into pieces of about equal size and at most `limit` characters, at a blank row where one is near.
+    """Cut rows into pieces of about equal size and at most `limit` characters, at blank rows if possible.
 
-    A single row that is longer becomes a piece of its own. Blank rows at the ends of a piece are left out.
+    A longer row becomes a separate piece. Blank rows at the ends of a piece are dropped.
     """
     while first <= last:
         end = _find_window_end(lines, first, last, limit)
@@ -226,13 +226,13 @@ def find_markdown_headings(texts: Sequence[str]) -> frozenset[int]:
 
 
 def find_rst_headings(texts: Sequence[str]) -> frozenset[int]:
-    """Return the rows where the titles of a reStructuredText document begin, their overline included."""
+    """Return the rows where the titles of a reStructuredText document begin, including their overlines."""
     titles = {row for row in range(len(texts)) if _is_rst_heading(texts, row)}
     return frozenset(row - 1 if row and _UNDERLINE.fullmatch(texts[row - 1]) else row for row in titles)
 
 
 def _is_rst_heading(texts: Sequence[str], row: int) -> bool:
-    """Tell whether a row is a title: words at the margin, and a line of one sign below that is about as long."""
+    """Whether a row is a title: words at the margin, above a line of one sign of similar length."""
     line = texts[row].rstrip()
     if row + 1 >= len(texts) or not line or line[0].isspace() or _UNDERLINE.fullmatch(line):
         return False

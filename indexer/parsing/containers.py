@@ -60,7 +60,8 @@ _KEYWORDS = frozenset(
 class Part:
     """Code in one language, from a row on; `is_row` if all of it is on that row.
 
-    With `only_uses` what it defines does not count: expressions of a template, and examples in a document.
+    With `only_uses` its definitions do not count: expressions of a template, and examples in a
+    document.
     """
 
     language: str
@@ -97,7 +98,7 @@ class _Page:
         return bisect_right(self._starts, place)
 
     def keep(self, ranges: Iterable[Range]) -> str:
-        """Blank everything else, with a semicolon behind each range so that neighbours do not join."""
+        """Blank everything else, with a semicolon after each range so that neighbours do not join."""
         pieces, at = [], 0
         for start, end in sorted(islice(ranges, _MAX_RANGES)):
             if start < at:
@@ -124,7 +125,7 @@ class _Page:
             self.contents.references.append(use)
 
     def add_import(self, module: str, place: int, name: str = "") -> None:
-        """Note that the markup names another file, or a name of it."""
+        """Add another file, or one of its names, that the markup refers to."""
         self.contents.imports.append(Import(module=module, name=name, alias=name, line=self.line(place)))
 
     def add_symbol(self, name: str, kind: SymbolKind, place: Range, signature: str) -> None:
@@ -266,7 +267,7 @@ def _find_tag_end(text: str, at: int) -> int:
 
 
 def _find_between(text: str, opening: str, closing: str) -> Iterator[Range]:
-    """Yield what is between delimiters."""
+    """Yield the texts between delimiters."""
     at = 0
     while (start := text.find(opening, at)) >= 0:
         start += len(opening)
@@ -279,7 +280,7 @@ def _find_between(text: str, opening: str, closing: str) -> Iterator[Range]:
 
 
 def _find_braces(text: str) -> Iterator[Range]:
-    """Yield what is in braces that are in no others."""
+    """Yield the texts in outermost braces."""
     at = unclosed = 0
     while (start := text.find("{", at)) >= 0 and unclosed < _MAX_UNCLOSED:
         end = _find_closing(text, start, "{}")
@@ -291,7 +292,7 @@ def _find_braces(text: str) -> Iterator[Range]:
 
 
 def _find_closing(text: str, start: int, pair: str) -> int:
-    """Return the place of the sign that closes the one at `start`, or -1."""
+    """Return the position of the sign that closes the one at `start`, or -1."""
     depth = 0
     for place in range(start, min(len(text), start + _LONGEST_EXPRESSION)):
         depth += (text[place] == pair[0]) - (text[place] == pair[1])
@@ -385,7 +386,7 @@ def _read_razor(page: _Page) -> None:
 
 
 def _read_markdown(page: _Page) -> None:
-    """Read the fenced blocks of a document, each on its own, in the language that it names."""
+    """Read the fenced blocks of a document, each in its language."""
     lines = page.text.split("\n")
     row = 0
     for fence in _FENCE.finditer(page.text):
@@ -402,7 +403,7 @@ def _read_markdown(page: _Page) -> None:
 
 
 def _is_closed(fence: str, line: str) -> bool:
-    """Tell whether a line closes a block: it has the fence, or a longer one, and nothing else."""
+    """Whether a line closes a block: its fence, or a longer one, and nothing else."""
     mark = line.lstrip(" \t>").rstrip()
     return mark.startswith(fence) and not mark.strip(fence[0])
 
@@ -427,7 +428,7 @@ def _read_mdx(page: _Page) -> None:
 
 
 def _read_notebook(page: _Page) -> None:
-    """Read the code cells of a notebook together, in each language, without what only the notebook understands."""
+    """Read the code cells of a notebook together, in each language, without notebook commands."""
     lines = page.text.split("\n")
     by_language: dict[str, list[str]] = {}
     for cell in read_cells(page.text):

@@ -46,7 +46,7 @@ _KINDS: Mapping[str, SymbolKind] = {
 
 
 class CtagsEnded(Exception):
-    """The program ended, or was ended, over a file; `reason` is why that is to be read as plain text."""
+    """The program ended during a file; `reason` says why to read that as plain text."""
 
     def __init__(self, reason: PlainReason, message: str) -> None:
         super().__init__(message)
@@ -196,7 +196,7 @@ def _make_symbol(tag: Mapping[str, Any], lines: Sequence[str]) -> Symbol | None:
 
 @cache
 def find_ctags_version() -> str:
-    """Return the version of the universal-ctags of this machine; empty if there is none."""
+    """Return the version of this machine's universal-ctags; empty if there is none."""
     started = Ctags.start()
     if started is None:
         return ""

@@ -75,7 +75,9 @@ class DocumentationFinder:
 
 @cache
 def _compile_line_comment(name: str) -> re.Pattern[str]:
-    """Match what begins a comment in a language; a `#` with a word right behind it is a directive, or an attribute."""
+    """Compile the pattern of a comment's start in a language; `#` directly before a word is a directive or
+    attribute.
+    """
     language = find_language(name)
     marks = {*(language.line_comments if language else ()), "#"}
     others = "".join(f"|{re.escape(mark)}" for mark in sorted(marks - {"#"}))
@@ -118,7 +120,7 @@ def read_first_sentence(comment: str) -> str:
 
 
 def _strip_markers(line: str) -> str:
-    """Take away the signs that make a line a comment, at its beginning and at its end."""
+    """Remove the comment signs at the beginning and end of a line."""
     begins = _MARKERS.match(line)
     bare = (line[begins.end() :] if begins else line).rstrip()
     if bare.endswith("*/"):

@@ -89,12 +89,12 @@ def name_sections(headings: Sequence[Heading], pieces: Sequence[Rows]) -> list[s
 
 
 def is_changelog(path: str) -> bool:
-    """Whether a document is one that tells of versions."""
+    """Whether a document describes versions."""
     return PurePosixPath(path).stem.upper() in _CHANGELOGS
 
 
 def split_versions(language: str, lines: SizedLines, limit: int) -> Iterator[Rows] | None:
-    """Cut a changelog so that each version has pieces of its own; None if no version is found."""
+    """Split a changelog so that each version has its own pieces; None if no version is found."""
     if language in {"markdown", "rst"}:
         rows = {each.row for each in find_headings(language, lines.texts) if _VERSION.search(each.title)}
     else:
@@ -183,7 +183,7 @@ def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Source:
-    """Code in one language with everything that was found in it, except its chunks."""
+    """Code in one language with everything found in it, except its chunks."""
 
     root: Node
     grammar: Grammar
@@ -241,7 +241,7 @@ def _join_symbols(symbols: tuple[Symbol, ...], defined: Sequence[Symbol]) -> tup
 
 
 def _read_container(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
-    """Read a file that holds code in other languages, cut as a document or by size."""
+    """Read a file with code in other languages, cut as a document or by size."""
     contents = find_contents(language, path, text)
     symbols, references, imports = contents.symbols, contents.references, contents.imports
     registrations = list(find_in_text(path, language, text, lines.texts).registrations)
@@ -272,13 +272,13 @@ def _move_symbol(symbol: Symbol, part: Part) -> Symbol:
 
 
 def _find_scope(symbols: Sequence[Symbol], line: int) -> str:
-    """Name the innermost definition that a line lies within and that begins before it."""
+    """Name the innermost definition around a line that begins before it."""
     around = (symbol.qualified_name for symbol in reversed(symbols) if symbol.start_line < line <= symbol.end_line)
     return next(around, "")
 
 
 def _find_own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:
-    """Return the rows of what was captured, where nothing follows it on its last row."""
+    """Return the rows of a capture if nothing follows it on its last row."""
     rows = []
     for node in (node for captures in findings.get(capture, ()) for node in captures[capture]):
         line_end = source.find(b"\n", node.end_byte)

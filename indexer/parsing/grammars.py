@@ -1,4 +1,4 @@
-"""Parses text with the tree-sitter grammar of its language, and looks in the tree for what the query names."""
+"""Parses text with its language's tree-sitter grammar, and runs the query on the tree."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GRAMMARS: dict[str, Grammar] = {
 
 
 def prepare_bundled() -> None:
-    """Have what a process needs to load bundled grammars after it has been confined."""
+    """Prepare a process to load bundled grammars after it has been confined."""
     for grammar in GRAMMARS.values():
         if not has_own_wheel(grammar):
             reserve_memory(grammar.bundled)
@@ -76,7 +76,7 @@ def _compile_query(grammar: Grammar, source: str) -> Query:
 
 @cache
 def load_query(name: str) -> str:
-    """Read a query after those that it inherits, without the comments at the top of its file."""
+    """Load a query after those that it inherits, without the comments at the top of its file."""
     query = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
     inherited = ""
     while query.startswith(";"):
@@ -87,7 +87,7 @@ def load_query(name: str) -> str:
 
 
 def describe_version(grammar: Grammar) -> str:
-    """Name everything that decides how a grammar does with a text."""
+    """Name all versions that affect how a grammar parses a text."""
     package = grammar.package if has_own_wheel(grammar) else bundled_grammars.PACKAGE
     packages = (package.replace("_", "-"), "tree-sitter")
     parts = [f"{package} {importlib.metadata.version(package)}" for package in packages]
@@ -95,13 +95,13 @@ def describe_version(grammar: Grammar) -> str:
 
 
 class TooSlow(Exception):
-    """A text takes more time than it may."""
+    """A text exceeds its parsing time."""
 
 
 def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
     """Return the root of the syntax tree of UTF-8 text, with error nodes where it does not parse.
 
-    `TooSlow` when so much CPU time did not do: some grammars need quadratic time to recover from garbage.
+    `TooSlow` beyond a limit of CPU time: some grammars need quadratic time to recover from garbage.
     """
     deadline = time.thread_time() + seconds
     # A parser is cheap and keeps state while it runs, so threads must not share one; language and query are constant.

@@ -16,7 +16,7 @@ from indexer.types import Unparsed, UnparsedReason
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadLanguage:
-    """A language with the endings and names of its files, and what is found in them."""
+    """A language with its file endings and names, and the things found in its files."""
 
     name: str
     files: tuple[str, ...]
@@ -30,7 +30,7 @@ def is_installed(grammar: Grammar) -> bool:
 
 @cache
 def has_own_wheel(grammar: Grammar) -> bool:
-    """Whether the wheel that carries this grammar alone is installed."""
+    """Whether the grammar's own wheel is installed."""
     return bool(grammar.package) and importlib.util.find_spec(grammar.package) is not None
 
 
@@ -56,7 +56,7 @@ def list_languages() -> list[ReadLanguage]:
 
 
 def count_unparsed(languages: Iterable[str]) -> tuple[Unparsed, ...]:
-    """Count the files, by their language, whose definitions or calls are not found here, and say why."""
+    """Count the files, by language, whose definitions or calls cannot be found here, and say why."""
     counts = Counter(languages)
     known = ((find_language(name), count) for name, count in sorted(counts.items()))
     found = ((language, count, _explain_unparsed(language)) for language, count in known if language is not None)

@@ -45,11 +45,11 @@ class OutlineEntry:
     qualified_name: str = ""
 
     def is_scope(self) -> bool:
-        """Tell whether names inside are named after this one."""
+        """Whether names inside are qualified by this one."""
         return self.kind not in {"constant", "type"}
 
     def is_continued_in(self, other: OutlineEntry, parent: OutlineEntry | None) -> bool:
-        """Tell whether a later sibling is another clause of this one, given what is around that sibling."""
+        """Whether a later sibling is another clause of this one, given the nodes between them."""
         same = (self.name, self.kind) == (other.name, other.kind) and self.kind in {"function", "method", "macro"}
         return same and (parent is None or self.start >= parent.start)
 
@@ -142,7 +142,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _strip_template_arguments(text: str) -> str:
-    """Take out what is in angle brackets, except a bracket that has no other."""
+    """Remove the contents of angle brackets, except a bracket without its counterpart."""
     pieces: list[str] = []
     opened: list[int] = []  # opening brackets
     for piece in _ANGLE_BRACKET.split(text):
@@ -205,7 +205,7 @@ class ScopeMap:
         return self._names[index] if index >= 0 else ""
 
     def before(self, first_rows: Sequence[int]) -> list[str]:
-        """Return for each row the innermost definition that holds it and begins before it; rows must ascend."""
+        """Return for each row the innermost definition around it that begins before it; rows must ascend."""
         entries = sorted(self._around, key=lambda entry: (entry.first_row, -entry.last_row))
         names: list[str] = []
         around: list[OutlineEntry] = []
@@ -223,7 +223,7 @@ class ScopeMap:
 
 
 def _list_scope_changes(entries: Sequence[OutlineEntry]) -> list[tuple[int, str]]:
-    """List at which byte the innermost definition changes, and to which."""
+    """List the bytes at which the innermost definition changes, and the new one."""
     changes: list[tuple[int, str]] = []
     around: list[OutlineEntry] = []
 

@@ -1,4 +1,4 @@
-"""Reads manifests and lock files: which packages a project declares, which versions are locked, and what needs them."""
+"""Reads manifests and lock files: declared packages, locked versions, and their dependents."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class _Package:
 
 
 def is_package_file(path: str) -> bool:
-    """Tell whether a file declares or locks packages."""
+    """Whether a file declares or locks packages."""
     return _find_format(path) is not None
 
 
@@ -221,7 +221,7 @@ def _find_format(path: str) -> _Format | None:
 
 
 def _fits(text: str, glob: str) -> bool:
-    """Tell whether a text is one with a star in it, which stands for anything."""
+    """Whether a text matches one with a star, which stands for anything."""
     first, star, last = glob.partition("*")
     return text == glob or bool(star and text[: len(first)] == first and text[len(first) :].endswith(last))
 

@@ -1,4 +1,4 @@
-"""Uses of names in a file: calls, base classes and imports, made from what a query captured."""
+"""Uses of names in a file: calls, base classes and imports, from a query's captures."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
 
 
 def _read_tail(source: bytes, start: int, end: int) -> bytes:
-    """Return a piece of the file, its end only where it is long: chains nest, and would be read again and again."""
+    """Read a piece of the file, only its end if it is long: chains nest, and would be read again and again."""
     cut = max(start, end - 4 * _QUALIFIER_LIMIT)
     return source[cut:end] if cut == start else b"..." + source[cut:end]
 
 
 @lru_cache(maxsize=50_000)
 def _split_use(raw: bytes, kind: ReferenceKind) -> tuple[str, str]:
-    """Split what is called, or inherited from, into qualifier and name; a code base repeats the same few."""
+    """Split a callee or base class into qualifier and name; a code base repeats the same few."""
     text = raw.decode("utf-8", "ignore")
     if text.isidentifier():
         return "", text

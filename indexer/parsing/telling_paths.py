@@ -15,7 +15,7 @@ _BUILD_FILES = frozenset({"configure.ac", "configure.in"})
 
 
 def reduce_path(path: str) -> str:
-    """Return a path that is parsed alike: the whole path where it tells something, else a name with the same ending."""
+    """Return a path that parses alike: the whole path if it matters, else a name with the same ending."""
     name = path.rpartition("/")[2]
     if name.lower().endswith(COMPONENT_ENDINGS):
         return name

@@ -1,4 +1,4 @@
-"""Opens the refs of a repository that a question names beside its newest commit, and the code at each."""
+"""Opens other refs of a repository named in questions, and the code at each."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class RepositoryRefs:
         return self._index.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
-        """Find what a name means; None if the repository has nothing of that name and kind.
+        """Find the meaning of a name; None if the repository has nothing of that name and kind.
 
-        Raises `RemoteError` if the host must be asked, and cannot be.
+        Raises `RemoteError` if the host must be asked, but cannot be.
         """
         if kind == "pull request":
             return await self._find_pull(written)
@@ -86,12 +86,12 @@ class RepositoryRefs:
         return await self._bring(found)
 
     async def suggest(self, written: str) -> Sequence[str]:
-        """Name the branches and tags that are called most like something that there is not."""
+        """Suggest the branches and tags with the most similar names."""
         table = await asyncio.to_thread(self._read_table)
         return await asyncio.to_thread(table.suggest, written)
 
     async def list_all(self) -> ListedRefs:
-        """List what can be named without asking the host."""
+        """List the refs known without asking the host."""
         table = await asyncio.to_thread(self._read_table)
         head = await asyncio.to_thread(self._refs.find_head, self._index.ref)
         return ListedRefs(commits=table.commits, followed=head.rpartition("refs/heads/")[2])
@@ -99,7 +99,7 @@ class RepositoryRefs:
     async def publish(
         self, written: str, publisher: Publisher, progress: Callable[[Progress], None] | None = None
     ) -> IndexReader:
-        """Publish the code at a ref, named in full or by what is a commit or a pull request; return it.
+        """Publish the code at a ref, given by its full name or as a commit or pull request; return it.
 
         Raises `UnknownRevision` if it does not exist.
         """
@@ -119,9 +119,10 @@ class RepositoryRefs:
         return await self._generations.has(ref.commit)
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> IndexReader:
-        """Hold the code at a ref, which is fetched and indexed first where that was not done yet.
+        """Pin the code at a ref, fetching and indexing it first if necessary.
 
-        `progress` is called from a worker thread. Raises `UnknownRevision` if the ref is gone meanwhile.
+        `progress` is called from a worker thread. Raises `UnknownRevision` if the ref is gone
+        meanwhile.
         """
         here = await self._bring(ref)
         reader = await self._generations.pin(here, progress)
@@ -177,7 +178,7 @@ class RepositoryRefs:
         return await asyncio.to_thread(self._list_kept) if self._branches else ()
 
     async def sweep(self) -> None:
-        """Delete the generations that were used least, and what was fetched for them."""
+        """Delete the least recently used generations with their fetched objects."""
         kept = await self._generations.sweep()
         if self._clone is not None:
             await self._clone.forget_fetched(kept)
@@ -242,7 +243,7 @@ class RepositoryRefs:
 
 
 def describe_unknown(repository: str, written: str, kind: RefKind | None, nearest: Sequence[str]) -> str:
-    """Say that a repository has nothing of a name, and what it has that is called like it."""
+    """Say that a repository lacks a name, and suggest similar ones."""
     if kind == "pull request":
         return (
             f"{repository} has no pull request {written[:80]} that can be read here: its host does not offer it, or it "

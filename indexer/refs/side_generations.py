@@ -44,13 +44,13 @@ class SideFolder:
 
     @classmethod
     def of(cls, index: DataFolder, commit: str, provenance: str) -> SideFolder:
-        """Return the folder for a commit beside an index."""
+        """Return the folder for a commit next to an index."""
         made_with = hashlib.blake2b(provenance.encode(), digest_size=4).hexdigest()
         return cls(index.root / _PARENT / f"{commit}-{made_with}")
 
     @property
     def name(self) -> str:
-        """The commit, and what the generation was made with."""
+        """The commit, and the tools and settings of the generation."""
         return self.root.name
 
     @property
@@ -77,14 +77,14 @@ class SideFolder:
             return 0.0
 
     def note(self, ref: NamedRef) -> None:
-        """Note that the generation is complete, and as what it was asked for."""
+        """Record that the generation is complete, and the kind of its request."""
         with map_storage_errors(self.root / _NOTE):
             draft = self.root / f"{_NOTE}.unfinished"
             draft.write_text(json.dumps({"kind": ref.kind, "name": ref.name}), encoding="utf-8")
             draft.replace(self.root / _NOTE)
 
     def read_kind(self) -> RefKind | None:
-        """Return as what it was asked for; None if that is not known."""
+        """Return the kind of its request; None if unknown."""
         try:
             kind = json.loads((self.root / _NOTE).read_text(encoding="utf-8"))["kind"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -92,7 +92,7 @@ class SideFolder:
         return kind if kind in get_args(RefKind) else None
 
     def hold(self) -> int:
-        """Hold the folder, which is made if it is missing, against deletion; return a descriptor to close later."""
+        """Protect the folder against deletion, creating it if missing; return a descriptor to close later."""
         with map_storage_errors(self.root / _LOCK):
             while True:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def list_side_folders(index: DataFolder) -> list[SideFolder]:
 
 @contextmanager
 def lock_building(index: DataFolder) -> Iterator[bool]:
-    """Try to be the only process that builds beside an index; False if another one does."""
+    """Try to be the only process that builds next to an index; False if another one does."""
     path = index.root / _PARENT / "building.lock"
     with map_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ ProgressSink = Callable[[Progress], None]
 
 @dataclass(kw_only=True)
 class _Opened:
-    """A generation that is open here; `users` are about to hold it."""
+    """A generation opened here; `users` are about to pin it."""
 
     folder: SideFolder
     index: CodeIndex
@@ -182,7 +182,7 @@ class _Opened:
 
 @dataclass(kw_only=True)
 class _Build:
-    """A generation that is being built or opened, and who wants to see how far that is."""
+    """A generation being built or opened, and the observers of its progress."""
 
     task: asyncio.Task[_Opened]
     listeners: list[ProgressSink] = field(default_factory=list)
@@ -208,8 +208,8 @@ class SideGenerations:
     async def pin(self, ref: NamedRef, progress: ProgressSink | None = None) -> IndexReader:
         """Pin the generation of a commit in the repository, and build it first if it is missing.
 
-        `progress` is called from a worker thread; an error in it does not end the build, because others may wait for
-        it.
+        `progress` is called from a worker thread; its errors do not end the build, because others
+        may be waiting.
         """
         folder = SideFolder.of(self._index.folder, ref.commit, self._index.provenance)
         opened = self._opened.get(folder.name) or await self._join_build(folder, ref, progress)
@@ -221,19 +221,19 @@ class SideGenerations:
             opened.users -= 1
 
     async def has(self, commit: str) -> bool:
-        """Whether the generation of a commit is here, so that nobody has to wait for it."""
+        """Whether the generation of a commit exists here, so that nobody has to wait for it."""
         folder = SideFolder.of(self._index.folder, commit, self._index.provenance)
         return folder.name in self._opened or await asyncio.to_thread(lambda: folder.is_complete)
 
     def get_opened(self, commit: str) -> CodeIndex | None:
-        """Return the index of a commit that is held; None if it is not open here."""
+        """Return the index of a pinned commit; None if it is not open here."""
         opened = self._opened.get(SideFolder.of(self._index.folder, commit, self._index.provenance).name)
         return opened.index if opened is not None else None
 
     async def keep(self, refs: Sequence[NamedRef]) -> None:
         """Build the missing ones of these, and keep them permanently; others may be deleted again.
 
-        Raises the first error after all were tried.
+        Raises the first error after trying all.
         """
         self._kept = frozenset(ref.commit for ref in refs)
         errors: list[IndexerError] = []
@@ -278,7 +278,7 @@ class SideGenerations:
         return stale
 
     async def aclose(self) -> None:
-        """Stop what is being built, and close everything."""
+        """Stop unfinished builds, and close everything."""
         self._is_closing = True
         builds = [build.task for build in self._builds.values()]
         if builds:
@@ -292,7 +292,7 @@ class SideGenerations:
         os.close(opened.lock)
 
     async def _join_build(self, folder: SideFolder, ref: NamedRef, progress: ProgressSink | None) -> _Opened:
-        """Wait for the one build of a commit. It continues where its asker is gone: the next one has it at once."""
+        """Wait for the one build of a commit. It continues without its asker, for the next one."""
         build = self._builds.get(folder.name)
         if build is None:
             if len(self._builds) >= MOST_WAITING:
@@ -332,7 +332,7 @@ class SideGenerations:
         return _Opened(folder=folder, index=index, lock=lock)
 
     async def _open_complete(self, folder: SideFolder, ref: NamedRef, listeners: list[ProgressSink]) -> CodeIndex:
-        """Open the generation; where it is not complete, build it, or wait until another process has."""
+        """Open the generation; if it is incomplete, build it, or wait for another process."""
 
         def show(progress: Progress) -> None:
             if self._is_closing:
@@ -381,7 +381,7 @@ class SideGenerations:
             await asyncio.to_thread(folder.data.remove_index)
 
     async def _choose_source(self, commit: str) -> SideFolder | CodeIndex | None:
-        """Choose the generation that differs from a commit in the fewest files; None if there is none."""
+        """Choose the generation with the fewest files different from a commit; None if there is none."""
         refs = RefList(self._index.repository.git)
         own: CodeIndex | None = None
         fewest: int | None = None
@@ -404,7 +404,7 @@ class SideGenerations:
 
 
 def _copy_into(source: SideFolder | CodeIndex, folder: SideFolder) -> None:
-    """Copy an index into a folder that is held; the copy is there whole or not at all."""
+    """Copy an index into a pinned folder, whole or not at all."""
     draft = folder.root / "draft"
     lock = source.hold() if isinstance(source, SideFolder) else None
     try:

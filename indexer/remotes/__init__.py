@@ -1,1 +1,1 @@
-"""Repositories on other machines: where they are, how they are fetched, and what may be wrong with them."""
+"""Repositories on other machines: their addresses, how to fetch them, and their errors."""

@@ -1,4 +1,4 @@
-"""Addresses of repositories: which ones can be fetched, when two are the same, and how they are shown."""
+"""Addresses of repositories: which ones can be fetched, when two are the same, and how to display them."""
 
 from __future__ import annotations
 
@@ -85,19 +85,19 @@ class Address:
 
     @property
     def is_confidential(self) -> bool:
-        """Whether what is sent to the host is encrypted, or never leaves this machine."""
+        """Whether data sent to the host is encrypted, or never leaves this machine."""
         return self.scheme in {"https", "ssh"} or self.host in _LOOPBACK
 
 
 def redact_address(text: str, *secrets: str) -> str:
-    """Remove secrets, and the credentials of addresses, from a text so that it may be shown."""
+    """Remove secrets, and credentials of addresses, from a text for display."""
     for secret in secrets:
         text = text.replace(secret, "[secret]")
     return _CREDENTIALS.sub(lambda found: found[1] or "", text)
 
 
 def format_address(url: str) -> str:
-    """Format an address from outside so that it may be shown: no credentials, no query, nothing unprintable."""
+    """Format an outside address for display: no credentials, no query, only printable characters."""
     return _UNPRINTABLE.sub("", redact_address(url)).partition("?")[0].partition("#")[0][:300]
 
 

@@ -47,7 +47,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Advertised:
-    """A host's advertisement: its branches and all refs with their commits, the default one, and where it led."""
+    """A host's advertisement: its branches and all refs with commits, its default, and its redirect."""
 
     branches: dict[str, str]
     refs: dict[str, str]
@@ -82,14 +82,14 @@ class RemoteClone:
     async def prepare(self) -> None:
         """Create an empty repository if there is none, so that an index can be opened before the host answers.
 
-        A damaged one is emptied; questions are answered from the existing index until it is fetched again.
+        A damaged one is emptied; the existing index answers questions until it is fetched again.
         """
         if not await self._is_usable():
             async with self._busy, self._lock_clone() as lock:
                 await self._reset(lock)
 
     async def renew(self) -> None:
-        """Fetch everything again, because the clone turned out to be damaged."""
+        """Fetch everything again because the clone is damaged."""
         async with self._busy, self._lock_clone() as lock:
             await self._reset(lock)
             await self._catch_up(lock)
@@ -97,8 +97,8 @@ class RemoteClone:
     async def newest(self) -> BranchHead:
         """Fetch the newest commit of the branch, unless the clone has it.
 
-        Raises `RemoteError` with a state, or `StorageError`; the clone stays readable, unless it is damaged, in which
-        case everything is fetched again.
+        Raises `RemoteError` with a state, or `StorageError`; the clone stays readable, unless it is
+        damaged, in which case everything is fetched again.
         """
         async with self._busy, self._lock_clone() as lock:
             if not await self._is_usable():
@@ -150,7 +150,7 @@ class RemoteClone:
         )
 
     def _note_refs(self, refs: dict[str, str]) -> None:
-        """Note what the host has, so that a name in a question is looked up without asking it."""
+        """Record the host's refs, so that names in questions are looked up locally."""
         if refs == self.read_refs():
             return
         with map_storage_errors(self.path / _LISTING):
@@ -192,7 +192,7 @@ class RemoteClone:
             return commit
 
     async def forget_fetched(self, kept: Collection[str]) -> None:
-        """Let git delete the commits that were fetched on demand, except those that are kept."""
+        """Let git delete the commits fetched on demand, except kept ones."""
         async with self._busy, self._lock_clone():
             listed = await self._read_local("for-each-ref", "--format=%(refname)", f"{_FETCHED}/")
             for name in listed.splitlines():
@@ -254,7 +254,7 @@ class RemoteClone:
         await self._read_local("update-ref", f"refs/heads/{branch}", commit)
 
     async def _is_usable(self) -> bool:
-        """Whether there is a repository that git can open, with refs that it can read."""
+        """Whether there is a repository that git can open, with readable refs."""
         if not await asyncio.to_thread((self.path / "HEAD").exists):
             return False
         return not (await self._run_local("for-each-ref", "--count=1")).status
@@ -356,7 +356,7 @@ class RemoteClone:
 
 
 def list_commits_by_ref(listed: Mapping[str, str]) -> dict[str, str]:
-    """Return the commits of branches and tags as `ls-remote` lists them, where a tag's commit has a line of its own."""
+    """Return the commits of branches and tags as listed by `ls-remote`, where a tag's commit has a separate line."""
     peeled = "^{}"
     refs = {name: sha for name, sha in listed.items() if name.startswith("refs/") and not name.endswith(peeled)}
     named = [name for name in refs if is_ref_name(name)][:MOST_REFS]

@@ -80,7 +80,7 @@ def is_local_damage(complaint: str) -> bool:
 
 
 def make_branch_gone_error(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
-    """Say that the branch that is followed was deleted or renamed, and which ones there are."""
+    """Make the error for a deleted or renamed followed branch, listing the existing ones."""
     names = ", ".join(map(format_branch, others[:_MAX_NAMED]))
     more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
     existing = f" Existing branches: {names}{more}." if others else ""
@@ -92,7 +92,7 @@ def make_branch_gone_error(remote: RemoteRepository, branch: str | None, others:
 
 
 def describe_redirect(remote: RemoteRepository, complaint: str) -> str:
-    """Say where a host redirects to; empty if it does not, or to the same repository."""
+    """Describe a host's redirect; empty if there is none, or to the same repository."""
     target = next((format_address(url) for url in _REDIRECTED.findall(complaint)), "")
     if not target or is_same_repository(target, remote.url):
         return ""

@@ -29,7 +29,7 @@ _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "fil
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FetchLimits:
-    """The limits of a host, in seconds: to list its branches, to send everything, and to send next to nothing.
+    """The limits of a host, in seconds: to list its branches, to send everything, and to send almost nothing.
 
     `saying` is how many bytes of output git may write; a million branches take some 60 MB.
     """
@@ -62,10 +62,10 @@ class Transport:
         self._limits = limits
 
     async def run(self, *arguments: str, seconds: float, pass_fds: Sequence[int] = ()) -> CompletedCommand:
-        """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` where it writes too much.
+        """Run a command to its end; `TimeoutError` after `seconds`, `AnswerTooLong` if it writes too much.
 
-        In both cases, and on cancellation, all its processes are killed. It inherits the file descriptors in
-        `pass_fds`, so a lock on one of them lasts as long as the command.
+        In both cases, and on cancellation, all its processes are killed. It inherits the file
+        descriptors in `pass_fds`, so a lock on one of them lasts as long as the command.
         """
         with self._open_token_pipe() as token:
             process = await self._start(self._make_command(arguments, token), (*pass_fds, *token))

@@ -33,7 +33,8 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     ) -> None:
         """Score the live documents of `postings`.
 
-        `lengths` is the token count of every document, `frequencies` says in how many live ones each term is.
+        `lengths` is the token count of every document, `frequencies` the number of live documents
+        with each term.
         """
         self._vocabulary = vocabulary
         self._postings = postings

@@ -49,7 +49,7 @@ def _find_edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Edg
 
 
 def _find_chunks(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The chunk that each line of each file (by catalog id) is in, or the one before it."""
+    """Return the chunk that contains each line of each file (by catalog id), or the one before it."""
     by_id = np.argsort(snapshot.files.ids)
     ordinals = by_id[np.searchsorted(snapshot.files.ids[by_id], files)]
     starts = (snapshot.chunks.file.astype(np.int64) << _LINE_BITS) + snapshot.chunks.start

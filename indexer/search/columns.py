@@ -19,7 +19,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileTable:
-    """Files: catalog ids, language names, what the paths tell (see `path_traits`), and how much is in each."""
+    """Files: catalog ids, language names, path traits (see `path_traits`), and sizes."""
 
     ids: Longs
     paths: Strings
@@ -44,7 +44,7 @@ class ChunkTable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DefinitionTable:
-    """Definitions by the chunk they begin in: numbers of folded names, rows of chunks, and what ranking asks."""
+    """Definitions by chunk: numbers of folded names, rows of chunks, and ranking data."""
 
     names: Ints
     chunk: Ints
@@ -63,7 +63,7 @@ class Tables:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowSelection:
-    """Rows of stacked tables, those of chunks and definitions as the files that they belong to go."""
+    """Rows of stacked tables; those of chunks and definitions follow their files."""
 
     files: Rows
     chunks: Rows
@@ -71,7 +71,7 @@ class RowSelection:
 
     @classmethod
     def of(cls, stacked: Sequence[Tables], files: Rows) -> RowSelection:
-        """Select some files, in that order, and what is in them."""
+        """Select some files, in that order, and their contents."""
         chunks = np.concatenate([tables.files.chunks for tables in stacked])
         definitions = np.concatenate([tables.files.definitions for tables in stacked])
         return cls(
@@ -124,13 +124,13 @@ def compute_starts(counts: NDArray[Any]) -> Rows:
 
 
 def expand_spans(starts: NDArray[Any], counts: NDArray[Any]) -> Rows:
-    """The rows of several runs, one run behind the other."""
+    """Return the rows of several consecutive runs."""
     shifts = np.repeat(starts - compute_starts(counts), counts)
     return shifts + np.arange(len(shifts), dtype=np.int64)
 
 
 def invert_rows(rows: NDArray[Any], size: int) -> NDArray[np.int32]:
-    """The place of each of `size` rows in a list of them, -1 for one that is not in it."""
+    """Return the position of each of `size` rows in a list, -1 for a missing one."""
     places = np.full(size, -1, dtype=np.int32)
     places[rows] = np.arange(len(rows), dtype=np.int32)
     return places

@@ -1,4 +1,4 @@
-"""Scores files by the commits that touched them, whose messages have words that the files may lack."""
+"""Scores files by the messages of commits that touched them, whose words the files may lack."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ class CommitHistory:
 
     @property
     def is_rich(self) -> bool:
-        """Whether there are commits enough to say much of the files."""
+        """Whether there are enough commits to be useful."""
         return self.terms.documents >= 2 * _MIN_COMMITS
 
     def prepend(self, messages: Sequence[CommitMessage]) -> CommitHistory:
-        """The history with newer commits, newest first, without the oldest where they become too many."""
+        """Return the history with newer commits, newest first, without the oldest beyond a limit."""
         if not messages:
             return self
         added, paths = PostingsBuilder(self.words), Vocabulary(self.paths.words())
@@ -85,7 +85,7 @@ class CommitHistory:
 
     @classmethod
     def load(cls, folder: Path) -> CommitHistory:
-        """Read a saved history; OSError, ValueError, TypeError or EOFError where it is damaged."""
+        """Load a saved history; OSError, ValueError, TypeError or EOFError if it is damaged."""
         with open_checked(folder / _FILE) as file:
             texts, terms, starts, docs, counts, *touched = (np.load(file, allow_pickle=False) for _ in range(7))
         words, paths = json.loads(texts.tobytes())
@@ -108,7 +108,7 @@ def make_empty_history() -> CommitHistory:
 def _drop_unused_words(
     words: Sequence[str], terms: Postings, paths: Sequence[str], touched: TermLists
 ) -> CommitHistory:
-    """Number words and paths again, so that neither grow for ever."""
+    """Renumber words and paths, so that neither grow forever."""
     used, numbers = np.unique(touched.terms, return_inverse=True)
     return CommitHistory(
         words=Vocabulary(words[term] for term in terms.terms.tolist()),
@@ -125,7 +125,7 @@ def _drop_unused_words(
 
 
 class HistoryIndex:
-    """Scores the files of a generation by what commits say of them."""
+    """Scores the files of a generation by their commits."""
 
     def __init__(self, history: CommitHistory, paths: Sequence[str]) -> None:
         self._files = len(paths)
@@ -149,11 +149,11 @@ class HistoryIndex:
         self.trust = min(max(history.terms.documents / _MIN_COMMITS - 1, 0.0), 1.0)
 
     def score_files(self, tokens: Sequence[str]) -> Scores:
-        """BM25 of each file, where all that commits say of it is one document."""
+        """Score each file by BM25, with all its commits' text as one document."""
         return self._by_file.get_scores(tokens)
 
     def score_commits(self, tokens: Sequence[str]) -> Scores:
-        """The sum of those of the best matching commits that touched each file."""
+        """Sum the scores of the best matching commits that touched each file."""
         scores = self._by_commit.get_scores(tokens)
         if len(scores) > _BEST_COMMITS:
             scores[scores < np.partition(scores, -_BEST_COMMITS)[-_BEST_COMMITS]] = 0.0

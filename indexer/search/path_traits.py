@@ -1,4 +1,4 @@
-"""Classifies a file by its path alone: its source type, and the folders that ranking trusts less."""
+"""Classifies a file by its path: its source type, and the folders that ranking trusts less."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PathTraits:
     is_secondary: bool
 
     def pack_flags(self) -> int:
-        """The traits as a number; bit n stands for the n-th of `FLAGS`."""
+        """Return the traits as a number; bit n represents the n-th of `FLAGS`."""
         flags = (
             self.is_test,
             self.is_example,

@@ -24,8 +24,8 @@ _BLOCK = 1 << 20  # entries that are converted at a time, so that memory does no
 class Postings:
     """Counts of terms in documents, by term: the t-th of `terms` owns `docs[starts[t]:starts[t + 1]]`.
 
-    Shapes: terms int32 [terms], rising, those that some document has; starts int64 [terms + 1]; docs int32 [entries];
-    counts uint16 [entries] (larger counts are capped).
+    Shapes: terms int32 [terms], rising, those of any document; starts int64 [terms + 1]; docs int32
+    [entries]; counts uint16 [entries] (larger counts are capped).
     """
 
     documents: int
@@ -36,7 +36,7 @@ class Postings:
 
     @classmethod
     def of(cls, documents: int, terms: NDArray[Any], docs: NDArray[Any], counts: NDArray[Any]) -> Postings:
-        """Put entries in order: a term, a document and a count each; those of document -1 are left out."""
+        """Sort entries of a term, a document and a count; those of document -1 are dropped."""
         known, sizes = np.unique(terms[docs >= 0], return_counts=True)
         starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
         made = cls(
@@ -92,9 +92,9 @@ def merge_postings(parts: Sequence[Postings], documents: Rows) -> Postings:
 
 
 class PostingsStack:
-    """The postings of several segments as if they were one: documents are counted on from one to the next.
+    """The postings of several segments as one: documents are numbered from one to the next.
 
-    `live` are those documents that still count, in the order in which others want to see them.
+    `live` are the documents that still count, in the order of the result.
     """
 
     def __init__(self, parts: Sequence[Postings], live: Rows) -> None:
@@ -138,7 +138,7 @@ class TermLists:
         return cls(starts=starts, terms=terms.astype(np.int32, copy=False))
 
     def of(self, documents: Rows) -> NDArray[np.int32]:
-        """The terms of some documents, one document behind the other."""
+        """Return the terms of some documents, one after the other."""
         return self.terms[expand_spans(self.starts[documents], np.diff(self.starts)[documents])]
 
 
@@ -198,7 +198,7 @@ def sum_by_key(keys: NDArray[Any], values: NDArray[Any] | None, size: int) -> ND
 class Vocabulary:
     """Words and their numbers. It only grows, and a word keeps its number, so that generations can share one.
 
-    A generation may meet words that came after it; they have numbers beyond its own.
+    A generation may meet later words, with numbers beyond its own.
     """
 
     def __init__(self, words: Iterable[str] = ()) -> None:
@@ -212,7 +212,7 @@ class Vocabulary:
         return self._numbers.get(word)
 
     def add(self, words: Iterable[str]) -> Iterable[int]:
-        """The numbers of words, given now to those that had none."""
+        """Return the numbers of words, numbering new ones."""
         return map(self._numbers.__getitem__, words)
 
     def words(self) -> Sequence[str]:
@@ -225,7 +225,7 @@ class Vocabulary:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers by word that counts on for a word it does not know; millions are looked up, so it must not call back."""
+    """Numbers by word that assigns the next number to an unknown word; it must be fast, for millions of lookups."""
 
     def __missing__(self, word: str) -> int:
         number = self[word] = len(self)

@@ -33,7 +33,7 @@ Fusion = Literal["score", "rrf"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankingWeights:
-    """The weights of the ranking. The defaults are what won on the development repositories."""
+    """The weights of the ranking. The defaults won on the development repositories."""
 
     fusion: Fusion = "score"
     lexical: float = 1.0
@@ -159,7 +159,7 @@ def sort_best_first(scores: Scores, count: int) -> NDArray[np.int64]:
 
 
 def boost_scores(snapshot: Snapshot, question: SearchQuestion, scores: Scores, recipe: RankingWeights) -> Scores:
-    """Add what names, paths, the rest of the file and the call graph say."""
+    """Add the scores of names, paths, the rest of the file and the call graph."""
     is_long = len(question.tokens) > recipe.long_question
     coherence = recipe.long_question_coherence if is_long else recipe.coherence
     scores = scores + coherence * score_coherence(snapshot, scores, depth=recipe.coherence_depth)
@@ -192,7 +192,7 @@ def make_penalties(snapshot: Snapshot, text: str, recipe: RankingWeights) -> Sco
 
 
 def diversify(files: NDArray[np.int32], scores: Scores, *, decay: float, count: int) -> list[tuple[int, float]]:
-    """Some of the best chunks, where the k-th of one file counts decay^k: other files come up too."""
+    """Return some of the best chunks, weighting the k-th of one file by decay^k, so that other files appear too."""
     best = sort_best_first(scores, count)
     best = best[scores[best] > 0]
     counts: dict[int, int] = {}

@@ -49,7 +49,7 @@ class Segment:
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything in it."""
+        """Whether it contains anything."""
         return bool(len(self.tables.files.ids) or self.new_terms or self.new_names)
 
     def replace_tables(self, *, tables: Tables) -> Segment:
@@ -80,7 +80,7 @@ class Segment:
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Segment:
-        """Read a segment back; OSError, ValueError, KeyError, TypeError or EOFError where its file is damaged."""
+        """Load a segment; OSError, ValueError, KeyError, TypeError or EOFError if its file is damaged."""
         with open_checked(folder / _make_file_name(name)) as file:
             texts: dict[str, list[str]] = json.loads(_read_array(file).tobytes())
             columns = {"paths": make_string_column(texts["paths"]), "languages": make_string_column(texts["languages"])}
@@ -109,7 +109,7 @@ def _make_file_name(name: str) -> str:
 
 
 def _write_part(file: BinaryIO, part: object) -> None:
-    """Write the arrays of a part, one behind the other; texts are kept apart."""
+    """Write the arrays of a part consecutively; texts are stored separately."""
     for column in fields(part):  # type: ignore[arg-type]
         value = getattr(part, column.name)
         if isinstance(value, np.ndarray) and value.dtype != object:
@@ -117,7 +117,7 @@ def _write_part(file: BinaryIO, part: object) -> None:
 
 
 def _read_part(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
-    """Read a part back, except what is known."""
+    """Read a part, except known arrays."""
     values = {column.name: _read_array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
     return kind(**values, **known)
 

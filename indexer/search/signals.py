@@ -1,4 +1,4 @@
-"""Ranking signals of chunks and files beside their text: names, paths, commits, the rest of the file."""
+"""Ranking signals of chunks and files beyond their text: names, paths, commits, the rest of the file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _MAX_REPEATS = 3  # a word repeated in a question says little more each time
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchQuestion:
-    """A question as the ranking reads it: its tokens, its distinct tokens' weights, and the names it may mean.
+    """A question for the ranking: its tokens, the weights of distinct ones, and the names it may mean.
 
-    `compounds` are tokens of the repository that two neighbouring words make together: `websocket`, `web_socket`.
+    `compounds` are tokens of the repository made from two neighbouring words: `websocket`,
+    `web_socket`.
     """
 
     text: str
@@ -54,7 +55,7 @@ def read_question(snapshot: Snapshot, text: str) -> SearchQuestion:
 
 
 def _find_names(text: str) -> list[str]:
-    """The words of a question that may be definitions: the last of a very short one, else those that look like code."""
+    """Find possible definitions among the words: the last of a very short question, else those that look like code."""
     words: list[str] = IDENTIFIER.findall(text)
     is_symbol = len(words) <= 2 or ("::" in text and " " not in text.strip())
     if is_symbol:
@@ -63,7 +64,7 @@ def _find_names(text: str) -> list[str]:
 
 
 def _join_pairs(text: str, tokens: list[str]) -> list[str]:
-    """The ways in which code may write two neighbouring words as one, except those that are tokens already."""
+    """Return the joined forms of two neighbouring words, except existing tokens."""
     words = [word.lower() for word in IDENTIFIER.findall(text)]
     joined: dict[str, None] = {}
     for one, other in pairwise(words):
@@ -73,7 +74,7 @@ def _join_pairs(text: str, tokens: list[str]) -> list[str]:
 
 
 def scale_to_unit(scores: Scores) -> Scores:
-    """Scale scores so that the best is 1; all of them stay 0 if none is positive."""
+    """Scale scores so that the best is 1; all stay 0 if none is positive."""
     best = scores.max(initial=0.0)
     return scores / best if best > 0 else scores
 
@@ -88,7 +89,7 @@ def score_coherence(snapshot: Snapshot, scores: Scores, *, depth: int) -> Scores
 
 
 def score_exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
-    """Chunks where a name of the question is defined; types weigh more, one-liners and common names less."""
+    """Score chunks that define a name of the question; types weigh more, one-liners and common names less."""
     scores = np.zeros(len(snapshot.chunks.ids))
     table = snapshot.definitions
     for name in question.names:
@@ -124,7 +125,7 @@ def score_paths(snapshot: Snapshot, question: SearchQuestion, *, folder: float) 
 
 
 def score_history(snapshot: Snapshot, question: SearchQuestion, *, files: float, commits: float) -> Scores:
-    """Score how well commits about each file fit the question; nothing if there are too few commits."""
+    """Score how well commits about each file match the question; empty if there are too few commits."""
     index = snapshot.history_index
     if not index.trust:
         return np.zeros(len(snapshot.files.paths))

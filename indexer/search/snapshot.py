@@ -57,12 +57,12 @@ class Snapshot:
 
     @cached_property
     def selection(self) -> RowSelection:
-        """The rows of everything that is there, by ordinal."""
+        """Return the existing rows by ordinal."""
         return RowSelection.of([segment.tables for segment in self.segments], self.order)
 
     @cached_property
     def tables(self) -> Tables:
-        """The columns of everything that is there, by ordinal."""
+        """Return the columns of existing rows by ordinal."""
         return select_rows([segment.tables for segment in self.segments], self.selection)
 
     @property
@@ -153,10 +153,10 @@ class Snapshot:
         return gather_rows([segment.vectors for segment in self.segments], self.selection.chunks[ordinals])
 
     def save(self, folder: Path, beside: Path | None = None) -> None:
-        """Write everything into a folder that does not exist yet.
+        """Write everything into a new folder.
 
-        Segments that `beside`, the folder of an earlier generation, has already are linked to, and written where that
-        cannot be done.
+        Segments that the folder of an earlier generation, `beside`, already has are linked if
+        possible, else written.
         """
         folder.mkdir(parents=True)
         for segment in self.segments:
@@ -171,7 +171,7 @@ class Snapshot:
 
     @classmethod
     def load(cls, folder: Path) -> Snapshot:
-        """Read a saved snapshot; OSError, ValueError, KeyError, TypeError or EOFError where it is damaged."""
+        """Load a saved snapshot; OSError, ValueError, KeyError, TypeError or EOFError if it is damaged."""
         with open_checked(folder / _FILE) as file:
             names, order, frequencies = (np.load(file, allow_pickle=False) for _ in range(3))
         segments = tuple(Segment.load(folder, name) for name in json.loads(names.tobytes()))

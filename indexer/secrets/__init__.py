@@ -7,13 +7,13 @@ __all__ = ["name_rules", "redact_secrets"]
 
 
 def name_rules() -> str:
-    """Name the rules that tell secrets: other rules have another name."""
+    """Name the masking rules' version; other rules have another name."""
     rules = Path(__file__).with_name("secret_rules.toml").read_bytes()
     return hashlib.blake2b(rules, digest_size=4).hexdigest()
 
 
 def redact_secrets(text: str) -> str:
-    """Mask every secret in a text; what masks them is imported with the first one."""
+    """Mask every secret in a text; the rules are imported at the first call."""
     from indexer.secrets import masking
 
     return masking.redact_secrets(text)

@@ -53,13 +53,13 @@ def measure_split_token(mask: Mask, found: bytes) -> int:
 
 
 def write_encoded_pattern(rules: Sequence[Rule]) -> str:
-    """Write the pattern of base64 that has the beginning of a token in it, wherever in its triples."""
+    """Write the pattern of base64 that encodes the beginning of a token at any offset."""
     beginnings = {each for beginning in _list_beginnings(rules) for each in _encode_beginning(beginning.encode())}
     return rf"[A-Za-z0-9+/]*(?:{'|'.join(re.escape(each) for each in sorted(beginnings))})[A-Za-z0-9+/]{{12,}}={{0,2}}"
 
 
 def holds_token(mask: Mask, encoded: bytes) -> bool:
-    """Whether a token is in what base64 says."""
+    """Whether decoded base64 contains a token."""
     whole = encoded.rstrip(b"=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
     decoded = base64.b64decode(whole + b"=" * (-len(whole) % 4))
@@ -94,7 +94,7 @@ Span = tuple[int, int]
 
 
 def read_table(data: bytes, start: int, stop: int) -> tuple[Sequence[Span], int]:
-    """Return where the passwords of a table stand whose heading is at a place, and where the table ends."""
+    """Return the positions of the passwords in a table with a heading at a place, and the table's end."""
     heading = data[start:stop].rstrip(b"\r\n")
     for separator in (b"|", b"\t", b",", b";"):
         cells = [one.strip(_WRAPPING) for one in heading.split(separator)]
@@ -108,7 +108,7 @@ def read_table(data: bytes, start: int, stop: int) -> tuple[Sequence[Span], int]
 def _read_rows(
     data: bytes, position: int, separator: bytes, column: int, width: int, *, is_login: bool
 ) -> tuple[Sequence[Span], int]:
-    """Find the cells with passwords; beside the names of users, all but placeholders and types are."""
+    """Find the cells with passwords; beside user names, all but placeholders and types."""
     found: list[Span] = []
     while position < len(data):
         end = data.find(b"\n", position) + 1 or len(data)
@@ -135,13 +135,13 @@ _Read = Callable[
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Steps:
-    """Ways to mask, each behind a pattern, and an automaton that tells in one pass which patterns match anywhere."""
+    """Ways to mask, each with a pattern, and an automaton that finds in one pass which patterns match."""
 
     automaton: Any
     steps: Sequence[_Step]
 
     def mask(self, data: bytes) -> bytes:
-        """Take the steps whose patterns match, in their order."""
+        """Apply the steps whose patterns match, in order."""
         for index in sorted(self.automaton.Match(data) or ()):
             data = self.steps[index](data)
         return data
@@ -150,7 +150,7 @@ class _Steps:
 def redact_secrets(text: str) -> str:
     """Replace every known form of secret by a mark such as `[REDACTED:github]`.
 
-    The number of lines stays, and a text that was masked already stays as it is.
+    The number of lines stays, and already masked text is unchanged.
     """
     mask = _open_steps().mask
     data = text.encode("utf-8", "surrogatepass")
@@ -215,13 +215,13 @@ def _build(steps: Sequence[tuple[str, _Step]]) -> _Steps:
 
 
 def _read_match(rule: Rule, data: bytes, match: Any) -> tuple[int, int, bool]:
-    """Return what a rule found, and whether it is a secret."""
+    """Return a rule's match, and whether it is a secret."""
     start, stop = match.span(match.lastindex or 0)  # the group that took part, or everything
     return start, stop, rule.is_secret(data[start : min(stop, start + JUDGED)].decode("utf-8", "replace"))
 
 
 def _find_named(worth: Any, named: Any, data: bytes, position: int) -> Any:
-    """Find the next name with a value behind it: first by a quick search for the place."""
+    """Find the next name with a value: first by a quick search for the place."""
     while (place := worth.search(data, position)) is not None:
         if (match := named.match(data, place.start())) is not None:
             return match
@@ -246,7 +246,7 @@ def _mask_matches(find: Callable[[bytes, int], Any], label: str, read: _Read, da
 
 
 def _is_in_mark(data: bytes, start: int) -> bool:
-    """Whether what was found is a part of a mark, such as the name in it: that would be masked for ever."""
+    """Whether a match is part of a mark, such as its name, which would be masked forever."""
     mark = data.rfind(b"[REDACTED", max(0, start - 64), start)
     return mark >= 0 and data.find(b"]", mark, start) < 0
 

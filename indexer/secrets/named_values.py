@@ -1,4 +1,4 @@
-"""Reads the value after a name such as `password`, in any language, and tells whether it is a secret."""
+"""Reads the value after a name such as `password`, in any language, and decides whether it is a secret."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _CLOSED = _compile_bytes(rb"[ \t]*(?:[;:.)},]|--|#|\r?\n|$)")
 
 
 def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[int, int, bool]:
-    """Return where the value of a match begins and ends, and whether it is a secret.
+    """Return the span of a match's value, and whether it is a secret.
 
     `forms` names the form of each group of the pattern.
     """
@@ -135,7 +135,7 @@ def _is_password(data: bytes, match: Any) -> bool:
 
 
 def _is_assigned(form: str, gap: bytes, value: str, data: bytes, match: Any) -> bool:
-    """Whether what is in quotes behind a password's name is its value, rather than a label or another name."""
+    """Whether a quoted text after a password's name is its value, rather than a label or another name."""
     if form != "quoted":
         before = data[max(0, match.start() - _NEAR) : match.start()]
         is_text = gap.strip() == b">" and _TAG.search(before) is not None
@@ -165,7 +165,7 @@ def _is_directive(gap: bytes, data: bytes, match: Any) -> bool:
 
 
 def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tuple[int, int, bool]:
-    """Read a value without quotes: the whole of it where it ends a line of configuration, else as far as it goes."""
+    """Read an unquoted value: whole if it ends a line of configuration, else as far as it extends."""
     run = data[start : min(stop, start + JUDGED)]
     if len(run) < stop - start:
         return start, stop, is_random(_decode(run))
@@ -205,7 +205,7 @@ def _is_line(data: bytes, match: Any, stop: int) -> bool:
 
 
 def _is_code(form: str, data: bytes, stop: int, run: bytes, part: bytes) -> bool:
-    """Whether what was read is the name of a function that is called, or of a variable behind its type."""
+    """Whether a text is the name of a called function, or of a variable after its type."""
     is_called = run[len(part) : len(part) + 1] == b"(" and _NAME.fullmatch(part) is not None
     return is_called or (form == "spoken" and data[stop : stop + 4].lstrip().startswith(b"="))
 
@@ -255,7 +255,7 @@ def _is_flow(data: bytes, line: int, end: int) -> bool:
 
 
 def _ends_clause(data: bytes, match: Any, stop: int) -> bool:
-    """Whether what a sentence says of a password ends behind a value; `to` one it is set."""
+    """Whether a sentence about a password ends after a value; `to` one it is set."""
     if _CLAUSE_END.match(data, stop) is None:
         return False
     said = data[match.end(2) : match.start(match.lastindex)].split()
@@ -270,7 +270,7 @@ def _is_unique(data: bytes, match: Any) -> bool:
 
 
 def _stands_in_data(data: bytes, line: int, end: int, *, is_unique: bool) -> bool:
-    """Whether the lines around one, if there are any, are pairs of names and values and have no types."""
+    """Whether the surrounding lines, if any, are pairs of names and values without types."""
     above = [each for each in data[max(0, line - 2 * _BACK) : line].split(b"\n")[-4:] if each.strip()][-2:]
     below = [each for each in data[end : end + 2 * _BACK].split(b"\n")[:4] if each.strip()][:2]
     around = (*above, *below)

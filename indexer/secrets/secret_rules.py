@@ -1,4 +1,4 @@
-"""Reads the rules that tell where a secret may stand, which are data in the form that gitleaks reads."""
+"""Reads the rules for finding secrets, which are data in gitleaks' form."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Rule:
         return self.judge is None and not self.grouped and len(word) > 2 and " " not in word and "." not in word
 
     def is_secret(self, value: str) -> bool:
-        """Whether what the pattern found is one."""
+        """Whether the pattern's match is a secret."""
         if any(pattern.search(value) for pattern in self.allowed):
             return False
         if self.entropy and measure_entropy(value) < self.entropy:
@@ -69,7 +69,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """The place of a value behind a name: a pattern of RE2 that begins at the end of the name."""
+    """The form of a value after a name: an RE2 pattern that starts at the end of the name."""
 
     id: str
     regex: str
@@ -79,7 +79,7 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
-    """All rules, the surest first, and what reads a value behind a name: `worth` tells where that is worth a try."""
+    """All rules, the surest first, and the reader of a value after a name: `worth` finds candidates."""
 
     rules: tuple[Rule, ...]
     forms: tuple[Form, ...]

@@ -1,4 +1,4 @@
-"""Decides whether a value that stands behind a name such as `password` is a secret, or a word or a reference."""
+"""Decides whether a value after a name such as `password` is a secret, a word or a reference."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ _DOCUMENTED_PASSWORDS = frozenset(
 
 
 def is_random(value: str) -> bool:
-    """Tell what was drawn by lot from names, words, numbers, expressions and references."""
+    """Whether a value is random, and not a name, word, number, expression or reference."""
     if len(value) < SHORTEST_RANDOM or not value.isascii() or not value.isprintable():
         return False
     if is_placeholder(value) or is_reference(value) or _is_monotonous(value):
@@ -208,11 +208,11 @@ def is_random(value: str) -> bool:
 
 
 def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bool = False) -> bool:
-    """Tell a chosen password from other values after its name.
+    """Whether a value after a name is a chosen password.
 
-    Placeholders, references, types, numbers, booleans and durations are none. A plain word is one only with `words`. A
-    `bare` value has no quotes, so only its form tells it from a variable's name. Outside code, a password may be
-    `chosen`: recognised by forms that only people write.
+    Placeholders, references, types, numbers, booleans and durations are none. A plain word is one
+    only with `words`. A `bare` value has no quotes, so only its form tells it from a variable's
+    name. Outside code, a password may be `chosen`: recognised by forms that only people write.
     """
     if is_random(value):
         return True
@@ -230,9 +230,10 @@ def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bo
 
 
 def is_value(value: str, *, is_given: bool = True) -> bool:
-    """Tell a password where only a literal can follow.
+    """Whether a value is a password in a position that only allows a literal.
 
-    Several words are one unless they may be a label or a message; without an assignment, only with a digit.
+    Several words are one unless they may be a label or a message; without an assignment, only with
+    a digit.
     """
     if " " in value:
         return _is_phrase(value, is_given=is_given)
@@ -252,29 +253,29 @@ def _fold(value: str) -> str:
 
 
 def is_stated(value: str) -> bool:
-    """Tell a password behind `is` from what a sentence says of one: that it is hashed, or wrong."""
+    """Whether a word after `is` is a password, and not a statement about one: that it is hashed, or wrong."""
     return is_value(value) and not _SAID.fullmatch(value) and not _LABEL.fullmatch(value)
 
 
 def is_technical(value: str) -> bool:
-    """Tell a value that has a word of programs in it, and is no usual password."""
+    """Whether a value contains a technical term, and is no common password."""
     return value not in _DEFAULTS and _TECHNICAL_WORD.search(value) is not None
 
 
 def is_chosen(value: str) -> bool:
-    """Tell a password that somebody chose and that is more than a word."""
+    """Whether a value is a chosen password and more than a word."""
     return is_literal(value, words=False)
 
 
 def is_url_password(value: str) -> bool:
-    """Tell a password in an address from the ones that documentation has there, and from variables."""
+    """Whether a password in an address is real, and not an example or a variable."""
     if value.lower() in _DOCUMENTED_PASSWORDS or is_reference(value) or value.startswith("[REDACTED"):
         return False
     return len(value) >= SHORTEST_RANDOM or not value.startswith(("%", "*", "$", ":", "(", "\\", "["))
 
 
 def is_path_password(value: str) -> bool:
-    """Tell a password with a slash in an address from a port or a version with a path behind it."""
+    """Whether a text with a slash in an address is a password, and not a port or a version with a path."""
     first = value.partition("/")[0]
     return (
         not _MEASURE_ONLY.fullmatch(first)
@@ -291,7 +292,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Tell what points at a secret, or describes one: a variable, a template, an address, a digest, a pattern."""
+    """Whether a value refers to a secret or describes one: a variable, a template, an address, a digest, a pattern."""
     return _REFERENCE.search(value) is not None
 
 
@@ -323,7 +324,7 @@ def _is_random_hex(value: str) -> bool:
 
 
 def _is_noise(value: str) -> bool:
-    """Whether letters and digits follow each other as they do in no language."""
+    """Whether letters and digits follow each other as in no language."""
     bits, pairs = measure_surprise(value)
     if pairs >= _FEWEST_PAIRS:
         return bits > _USUAL_BITS

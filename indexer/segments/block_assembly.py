@@ -1,4 +1,4 @@
-"""Puts the files of a generation together: from what is on this disk already, and else from the object store."""
+"""Assembles the files of a generation from this disk and the object store."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ async def assemble(
 ) -> Assembled:
     """Write the files of a listing into a folder, which may have some from an interrupted attempt.
 
-    Each block is compared with its hash, wherever it comes from. `report` gets the bytes done, and in total. Raises
-    `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; the next attempt reuses the files written so far.
+    Each block is compared with its hash, wherever it comes from. `report` gets the bytes done, and
+    in total. Raises `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; the next
+    attempt reuses the written files.
     """
     missing = await asyncio.to_thread(_fill_from_disk, listing, folder, copies)
     spans = list(_make_spans(listing, missing))
@@ -99,7 +100,7 @@ async def assemble(
 
 
 def estimate_growth(listing: GenerationListing, copies: Sequence[LocalCopy]) -> int:
-    """Return how many bytes the files take that no local copy has as they are."""
+    """Return how many bytes the files take beyond unchanged local copies."""
     known = {_name_content(file) for copy in copies if copy.is_whole for file in copy.listing.files}
     return sum(file.size for file in listing.files if _name_content(file) not in known)
 
@@ -107,7 +108,7 @@ def estimate_growth(listing: GenerationListing, copies: Sequence[LocalCopy]) -> 
 def _fill_from_disk(
     listing: GenerationListing, folder: Path, copies: Sequence[LocalCopy]
 ) -> Mapping[str, Sequence[_Place]]:
-    """Take what is on this disk, and return where each block belongs that is not, by hash."""
+    """Take existing blocks from this disk, and return the places of the missing ones, by hash."""
     missing: dict[str, list[_Place]] = defaultdict(list)
     with map_storage_errors(folder / "catalog.sqlite"), closing(_DiskBlocks(copies)) as blocks:
         for file in listing.files:
@@ -160,7 +161,7 @@ class _DiskBlocks:
         self._stack.close()
 
     def link(self, file: ListedFile, target: Path) -> bool:
-        """Give a whole file a second name; but not the catalog, as SQLite may write to that."""
+        """Give a whole file a second name, except the catalog, which SQLite may write to."""
         source = self._files.get(_name_content(file))
         if source is None or target.exists() or file.path.endswith(".sqlite"):
             return False
@@ -170,7 +171,7 @@ class _DiskBlocks:
         return False
 
     def read(self, block: Block, length: int) -> bytes | None:
-        """Read a block; None if there is none, or it is not as it was."""
+        """Read a block; None if it is missing or altered."""
         if (known := self._places.get(block.digest)) is None:
             return None
         path, start = known

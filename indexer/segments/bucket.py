@@ -37,7 +37,7 @@ class StoredObject:
 
 
 class Bucket:
-    """Objects of one bucket, or below a prefix in it, that are written once.
+    """Write-once objects of one bucket, or below a prefix in it.
 
     Raises `SegmentsUnavailable` if the store cannot be used. No error contains an address.
     """
@@ -46,7 +46,7 @@ class Bucket:
         self._backend = backend
 
     async def put(self, key: str, data: bytes) -> bool:
-        """Write an object that is missing yet; False if it is there, and stays as it is."""
+        """Write a missing object; False if it exists, and stays unchanged."""
         from obstore import put_async
         from obstore.exceptions import AlreadyExistsError
 
@@ -76,7 +76,7 @@ class Bucket:
                     yield StoredObject(key=meta["path"], size=meta["size"], modified_at=meta["last_modified"])
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects; a folder stops at the first that is gone already, so that one continues with the next."""
+        """Delete objects; a folder stops at the first missing one, so that another continues with the next."""
         from obstore import delete_async
 
         with _map_errors():

@@ -46,7 +46,7 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListedFile:
-    """A file in blocks of one size, the last of which may be shorter."""
+    """A file in blocks of one size; the last may be shorter."""
 
     path: str
     size: int
@@ -56,7 +56,7 @@ class ListedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bundle:
-    """An object that holds blocks."""
+    """An object of blocks."""
 
     key: str
     size: int
@@ -72,7 +72,7 @@ class PackRange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class History:
-    """The git side of a generation: where its branch and its tags are, and the packs that hold their commits."""
+    """The git side of a generation: its branch and tags, and the packs of their commits."""
 
     branch: str | None
     sha: str
@@ -101,7 +101,7 @@ def pack_block(data: bytes) -> bytes:
 
 
 def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
-    """Unpack a block and compare it with its hash; `SegmentsDamaged` if it is not what it should be."""
+    """Unpack a block and compare it with its hash; `SegmentsDamaged` if they differ."""
     try:
         data = zlib.decompressobj().decompress(packed, most)
     except zlib.error:
@@ -115,7 +115,7 @@ def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
 
 
 def encode_listing(listing: GenerationListing) -> bytes:
-    """Write a listing as it is stored."""
+    """Encode a listing for storage."""
     history = listing.history
     fields = {
         "format": _FORMAT,
@@ -142,7 +142,7 @@ def encode_listing(listing: GenerationListing) -> bytes:
 
 
 def decode_listing(data: bytes, digest: str) -> GenerationListing:
-    """Read a listing that has a hash; `SegmentsDamaged` if it has another one, or says what none may say."""
+    """Read a listing with a given hash; `SegmentsDamaged` if it has another one, or invalid contents."""
     try:
         return _parse_listing(_unpack_listing(data, digest))
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:

@@ -47,7 +47,7 @@ class CacheCounts:
 class LocalGenerations:
     """Folders by repository and version; the open ones by repository, the last used at the end.
 
-    `most_bytes` may be exceeded by open generations, and by the one that is needed now. Its methods block.
+    Open generations, and the one needed now, may exceed `most_bytes`. Its methods block.
     """
 
     def __init__(self, root: Path, most_bytes: int) -> None:
@@ -63,7 +63,7 @@ class LocalGenerations:
         return self._opened.get(repository)
 
     def hold(self, repository: str, parts: ReadingParts) -> IndexReader | None:
-        """Hold the generation of a repository that is open, and note that it is used; None if none is."""
+        """Hold the open generation of a repository, and record its use; None if none is open."""
         with self._lock:
             opened = self._opened.get(repository)
             if opened is None:
@@ -74,7 +74,7 @@ class LocalGenerations:
             return opened.make_reader(parts)
 
     def put(self, repository: str, opened: OpenedGeneration) -> None:
-        """Serve a generation from now on; readers of the one before continue with it. Other versions are deleted."""
+        """Serve a generation from now on; readers of the previous one continue with it. Other versions are deleted."""
         with self._lock:
             if (before := self._opened.pop(repository, None)) is not None:
                 self._replaced.append(before)
@@ -92,7 +92,7 @@ class LocalGenerations:
                 _delete_unused(opened.folder)
 
     def close_idle(self, repository: str) -> None:
-        """Close what is open of a repository, unless somebody reads it; the files stay."""
+        """Close the generation of a repository, unless somebody reads it; the files stay."""
         opened = self.get(repository)
         if opened is not None:
             self._close_folder(opened.folder)
@@ -110,7 +110,7 @@ class LocalGenerations:
         return self._root / name_prefix(manifest.repository) / f"{manifest.version}-{manifest.listing}"
 
     def draft(self, manifest: Manifest) -> Path:
-        """Name the folder in which a version is assembled."""
+        """Name the folder for assembling a version."""
         folder = self.folder(manifest)
         return folder.with_name(folder.name + _DRAFT)
 
@@ -122,7 +122,7 @@ class LocalGenerations:
             return lock_file(folder / LOCK)
 
     def begin(self, manifest: Manifest, listing: bytes) -> Path:
-        """Make the folder in which a version is assembled, or continue with the one of an earlier attempt."""
+        """Create the folder in which a version is assembled, or resume an earlier attempt."""
         draft = self.draft(manifest)
         with map_storage_errors(draft / _LISTING):
             draft.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ class LocalGenerations:
         return folder
 
     def doubt(self, manifest: Manifest) -> None:
-        """Make a folder a draft again, as not all of its files are as they were: each block will be looked at."""
+        """Make a damaged folder a draft again: each block will be checked."""
         folder, draft = self.folder(manifest), self.draft(manifest)
         with map_storage_errors(draft / _LISTING):
             if folder.exists():
@@ -158,7 +158,7 @@ class LocalGenerations:
         ]
 
     def make_room(self, repository: str, needed: int) -> None:
-        """Delete the least recently used until the bytes fit, but no open one, nor this one."""
+        """Delete the least recently used until the bytes fit, except open ones and this one."""
         size = self.measure()
         own = self._root / name_prefix(repository)
         folders = [path for path in self._root.glob("*/*") if _NAME.fullmatch(path.name) and path.parent != own]

@@ -1,7 +1,7 @@
 """The port of the manifest store: the served generation of each repository, as versions that may be pinned.
 
-A publisher pins before it uploads, under the name of its publication, and a reader before it downloads. So every object
-that a sweep finds belongs to a version, to a pin, or to nobody.
+A publisher pins before it uploads, under the name of its publication, and a reader before it
+downloads. So every object found by a sweep belongs to a version, to a pin, or to nobody.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def name_beside(repository: str, commit: str) -> str:
 
 
 def find_owner(name: str) -> str:
-    """Return the repository of a name, without the commit of a publication beside its newest."""
+    """Return the repository of a name, without the commit of another publication."""
     found = _BESIDE.fullmatch(name)
     return found["repository"] if found else name
 
@@ -32,7 +32,7 @@ def find_owner(name: str) -> str:
 class Manifest:
     """One published generation: the place of its listing, by publication and SHA-256, and its description for people.
 
-    The hashes in a listing vouch for everything else, so nothing in the object store must be trusted.
+    The hashes in a listing authenticate everything else, so the object store need not be trusted.
     """
 
     repository: str
@@ -73,25 +73,25 @@ class Manifests(Protocol):
         """
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
-        """Pin the newest version at once and return it; None if there is none, but the pin holds all the same."""
+        """Pin the newest version at once and return it; None if there is none, but the pin holds anyway."""
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False if it has run out, and what it held may be gone."""
+        """Extend a pin; False if it has expired, and its objects may be gone."""
 
     async def unpin(self, holder: str) -> None:
         """End a pin; one that has run out is no error."""
 
     async def list_pinned(self, repository: str) -> Sequence[Pin]:
-        """Return the pins that hold."""
+        """Return the valid pins."""
 
     async def forget(self, repository: str, before: int) -> None:
         """Delete old versions without pins, and expired pins."""
 
     async def note_refs(self, repository: str, refs: ListedRefs) -> None:
-        """Note which refs a repository has by now, for those who do not have it."""
+        """Record the present refs of a repository, for machines without it."""
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing if nothing was."""
+        """Return the last recorded refs; empty without any."""
 
 
 def encode_refs(refs: ListedRefs) -> str:
@@ -111,7 +111,7 @@ def encode_status(status: IndexStatus) -> str:
 
 
 def decode_status(text: str) -> IndexStatus:
-    """Read a status back; fields of a later version are left out."""
+    """Decode a status; fields of a later version are ignored."""
     fields: dict[str, Any] = {name: each for name, each in json.loads(text).items() if name in IndexStatus.__slots__}
     plain = tuple(PlainFile(path=each["path"], reason=each["reason"]) for each in fields["plain_files"])
     lists = {name: tuple(fields.get(name, ())) for name in ("warnings", "branches")}

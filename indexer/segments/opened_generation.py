@@ -1,4 +1,4 @@
-"""A published generation that is on this disk, opened with what reads any generation."""
+"""A published generation on this disk, opened with the usual readers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LOCK = "in-use.lock"
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingParts:
-    """The readers of a repository beside its files. Without a vector store all vectors are compared, however many."""
+    """The other readers of a repository. Without a vector store all vectors are compared, however many."""
 
     name: str
     web_url: str | None
@@ -47,13 +47,13 @@ class ReadingParts:
     def open(
         cls, *, embedder: str, fusion: Fusion = "score", api_key: SecretStr | None = None, base_url: str | None = None
     ) -> Self:
-        """Open the embedder, which repositories may share: each has the same with its own name and page."""
+        """Open the embedder; repositories share it under different names and pages."""
         chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
         return cls(name="", web_url=None, embedder=chosen, recipe=RankingWeights(fusion=fusion))
 
 
 class OpenedGeneration:
-    """Files of one generation. It holds a shared lock on its folder, so that no process deletes that meanwhile."""
+    """Files of one generation. It holds a shared lock on its folder, so that no process deletes it meanwhile."""
 
     def __init__(self, folder: Path, lock: int, repository: Repository, catalog: Catalog) -> None:
         if (generation := catalog.current()) is None:
@@ -73,7 +73,7 @@ class OpenedGeneration:
     def open(cls, folder: Path, parts: ReadingParts) -> OpenedGeneration:
         """Open a folder; it blocks.
 
-        Raises `IndexDamaged` if its files are not as they were written, `NotIndexed` where this version cannot read
+        Raises `IndexDamaged` if its files have changed, `NotIndexed` if this version cannot read
         them, and `StorageError`.
         """
         with map_storage_errors(folder / LOCK):
@@ -114,7 +114,7 @@ class OpenedGeneration:
         return len(self._readers) > 0
 
     def make_reader(self, parts: ReadingParts) -> IndexReader:
-        """Hold the generation for a turn."""
+        """Pin the generation for a turn."""
         reader = IndexReader(
             parts.name,
             parts.web_url,
@@ -140,7 +140,7 @@ class OpenedGeneration:
 
 
 def check_provenance(provenance: str, parts: ReadingParts) -> None:
-    """Raise `NotIndexed` if this process cannot read what was made so, or would compare other vectors with it."""
+    """Raise `NotIndexed` if this process cannot read a generation made so, or compares other vectors."""
     if not is_readable_fingerprint(provenance):
         raise make_version_error(parts.name)
     if not provenance.startswith(f"{FORMAT}/{parts.embedder.name}/"):
@@ -151,7 +151,7 @@ def check_provenance(provenance: str, parts: ReadingParts) -> None:
 
 
 def make_version_error(repository: str) -> NotIndexed:
-    """Say that another version published a repository."""
+    """Make the error for a repository published by another version."""
     return NotIndexed(
         f"{repository} was published by another version of citebot, whose index this one cannot read. The local copy "
         "is still served; run the same version everywhere."

@@ -38,10 +38,10 @@ _NOTHING = IndexStatus(
 
 
 class SharedIndex:
-    """One repository as it was published last.
+    """One repository as published last.
 
-    The local copy is served whatever happens to the store. A refresh downloads; only a process with the repository
-    builds. With a `commit` it is the repository's publication at that commit.
+    The local copy is served whatever happens to the store. A refresh downloads; only a process with
+    the repository builds. With a `commit` it is the repository's publication at that commit.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class SharedIndex:
 
     @property
     def is_open(self) -> bool:
-        """Whether anything of it is served here."""
+        """Whether any version of it is served here."""
         return self._generations.get(self._published_as) is not None
 
     def get_served(self) -> tuple[int, float] | None:
-        """Return the version of what is served here, and when that was indexed; None if nothing is."""
+        """Return the version served here, and the time of its indexing; None if nothing is."""
         opened = self._generations.get(self._published_as)
         return (read_version(opened.folder), opened.generation.indexed_at) if opened is not None else None
 
@@ -95,7 +95,7 @@ class SharedIndex:
         return reader
 
     async def is_current(self) -> bool:
-        """Whether what is here was published last."""
+        """Whether the local copy is the newest publication."""
         manifest, opened = await self._manifests.read(self._published_as), self._generations.get(self._published_as)
         if manifest is None or opened is None or opened.is_damaged:
             return False
@@ -140,7 +140,7 @@ class SharedIndex:
     async def _bring(
         self, manifest: Manifest, progress: Callable[[Progress], None], *, is_sound: bool
     ) -> OpenedGeneration:
-        """Open a version, and download before what of it is not here, or not sound."""
+        """Open a version, after downloading its missing or damaged parts."""
         check_provenance(manifest.provenance, self._parts)
         folder = self._generations.folder(manifest)
         if is_sound and await asyncio.to_thread(folder.exists):
@@ -230,9 +230,9 @@ class SharedIndex:
 
 
 class Follower:
-    """Downloads what is published, of the repositories that have been asked about here.
+    """Downloads publications of the repositories that have been asked about here.
 
-    It looks every few seconds until it is cancelled; `notify` only saves the time until it looks on its own.
+    It polls every few seconds until it is cancelled; `notify` only saves the wait.
     """
 
     def __init__(self, indexes: Mapping[str, SharedIndex], manifests: Manifests, *, poll: float = POLL_SECONDS) -> None:
@@ -244,7 +244,7 @@ class Follower:
         self._slots = asyncio.Semaphore(_DOWNLOADS_AT_ONCE)
 
     def notify(self) -> None:
-        """Take note that something may have been published."""
+        """Note that something may have been published."""
         self._told.set()
 
     async def run(self) -> None:

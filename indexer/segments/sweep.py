@@ -1,10 +1,11 @@
-"""Deletes objects that no version needs any more, and never those that a reader or a publisher needs.
+"""Deletes objects that no version, reader or publisher needs any more.
 
-The store is listed first, and pins and versions are read afterwards. A publication pins before it uploads and holds its
-pin until it has switched, so every listed object belongs to a visible pin, to a visible version, or to nobody. A
-publication at another commit is next to the newest in the store, shares objects with it, and pins it. No name is ever
-used again: an object without an owner never gets one, so a sweep that was suspended for hours does no harm either. Only
-publishers name objects, each below its own id.
+The store is listed first, and pins and versions are read afterwards. A publication pins before it
+uploads and holds its pin until it has switched, so every listed object belongs to a visible pin, to
+a visible version, or to nobody. A publication at another commit is next to the newest in the store,
+shares objects with it, and pins it. No name is ever used again: an object without an owner never
+gets one, so a sweep that was paused for hours does no harm either. Only publishers name objects,
+each below its own id.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ async def _drop_old_beside(manifests: Manifests, now: datetime) -> Collection[st
 
 
 async def _sweep_repository(store: Bucket, manifests: Manifests, repository: str, before: datetime) -> int:
-    """Versions from the one that was newest at the beginning on are kept, as one of them may just be being pinned."""
+    """Sweep a repository; keep versions from the newest at the beginning on, because one of them may just be pinned."""
     first = await manifests.read(repository)
     stored = [each async for each in store.list(name_prefix(repository))]
     pins = await manifests.list_pinned(repository)

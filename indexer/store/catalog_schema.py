@@ -78,7 +78,7 @@ ALIVE = "files.added <= :generation AND files.removed > :generation"
 def prepare_schema(path: Path) -> None:
     """Create a catalog if there is none, and migrate one of an earlier layout.
 
-    `StorageVersion` for a layout that this version does not know.
+    `StorageVersion` for an unknown layout.
     """
     if not has_content(path):
         _create_catalog(path)
@@ -145,5 +145,5 @@ def _create_catalog(path: Path) -> None:
 
 
 def has_content(path: Path) -> bool:
-    """Whether there is a catalog, whatever is in it."""
+    """Whether there is a catalog, even a damaged one."""
     return path.exists() and path.stat().st_size > 0

@@ -67,7 +67,7 @@ class CatalogWriter:
         return int(cursor.lastrowid or 0)
 
     def add_parsed(self, file: int, parsed: ParsedFile, keys: Sequence[str]) -> Sequence[int]:
-        """Add what was found in a file; return the ids of the chunks in order."""
+        """Store the parsed contents of a file; return the ids of the chunks in order."""
         self._db.executemany(
             "INSERT INTO symbols (file, name, folded, qualified_name, kind, signature, doc, start_line, end_line)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -96,7 +96,7 @@ class CatalogWriter:
         return ids
 
     def sweep(self, generations: Sequence[int], *, most: int = -1) -> set[str]:
-        """Delete generations and what no other one holds; return the content keys that are no longer used.
+        """Delete generations and rows that no other one needs; return the unused content keys.
 
         At most `most` files are deleted, and the others next time; -1 means all.
         """

@@ -1,4 +1,4 @@
-"""Opens clients of Chroma, for a folder or for a server, without what its package would do on its own."""
+"""Opens clients of Chroma, for a folder or for a server, without its package's side effects."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _load_chroma() -> None:
 
 
 def open_folder_client(folder: Path) -> Client:
-    """Open the store in a folder; raises what Chroma raises."""
+    """Open the store in a folder; raises Chroma's errors."""
     _load_chroma()
     from chromadb.api.client import Client
     from chromadb.api.shared_system_client import SharedSystemClient
@@ -64,7 +64,7 @@ def open_folder_client(folder: Path) -> Client:
 
 
 def open_server_client(url: str) -> Client:
-    """Open a client of the server at an address; raises what Chroma and httpx raise."""
+    """Open a client of the server at an address; raises the errors of Chroma and httpx."""
     _load_chroma()
     from chromadb.api.client import Client
     from chromadb.auth import UserIdentity
@@ -83,7 +83,7 @@ def open_server_client(url: str) -> Client:
     )
 
     class BoundedClient(Client):
-        """Chroma would wait for ever for a server that does not answer, also here, and has no setting for it."""
+        """Limits waiting, because Chroma would wait forever for a server that does not answer."""
 
         def get_user_identity(self) -> UserIdentity:
             # The first thing that is asked of the server, by the constructor.
@@ -104,5 +104,5 @@ def close_client(client: Client) -> None:
 
 
 def find_checksums(folder: Path) -> Checksums:
-    """Find the digests of a Chroma folder, which are there after it was closed."""
+    """Find the digests of a Chroma folder, which exist after it was closed."""
     return Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])

@@ -55,7 +55,7 @@ class ServerVectors(ChromaCollection):
 
 
 def check_chroma_server(url: str) -> str:
-    """Return the version of a Chroma server; `VectorsUnavailable` if there is none that can be used."""
+    """Return the version of a Chroma server; `VectorsUnavailable` if none can be used."""
     from httpx import HTTPError, InvalidURL, get
 
     try:
@@ -78,7 +78,7 @@ def check_chroma_server(url: str) -> str:
 
 
 def remove_collections(url: str, prefix: str) -> None:
-    """Delete the collections of a server whose names begin so; raises as `ServerVectors` does."""
+    """Delete the collections of a server with a name prefix; raises as `ServerVectors` does."""
     check_chroma_server(url)
     with map_server_errors(url):
         client = open_server_client(url)
@@ -99,7 +99,7 @@ def _list_collections(client: Client) -> Sequence[str]:
 
 @contextmanager
 def map_server_errors(url: str) -> Iterator[None]:
-    """Map what Chroma's client and the network raise to this package's errors."""
+    """Map errors of Chroma's client and the network to this package's errors."""
     try:
         yield
     except Exception as error:
@@ -109,8 +109,9 @@ def map_server_errors(url: str) -> Iterator[None]:
 
 
 def _is_server_fault(error: Exception) -> bool:
-    """Tell faults of the server from mistakes of the caller; for an answer that it does not know, Chroma raises a bare
-    `Exception`, and a `ValueError` for one that is not JSON."""
+    """Tell faults of the server from mistakes of the caller; for an unknown answer, Chroma raises a bare
+    `Exception`, and a `ValueError` for one that is not JSON.
+    """
     from chromadb.errors import ChromaError
     from httpx import HTTPError
 

@@ -56,7 +56,7 @@ class DataFolder:
 
     @property
     def collection_id(self) -> Path:
-        """The id of this folder's collections in a vector server, once there are any."""
+        """The id of this folder's collections in a vector server, if there are any."""
         return self.root / "collection.id"
 
     def snapshot(self, generation: int) -> Path:
@@ -64,13 +64,13 @@ class DataFolder:
         return self.root / "generations" / str(generation)
 
     def snapshots(self) -> dict[str, Path]:
-        """All folders of generations that are there, unfinished ones included, by name."""
+        """Return all existing folders of generations, unfinished ones included, by name."""
         parent = self.root / "generations"
         return {path.name: path for path in parent.iterdir()} if parent.is_dir() else {}
 
     @contextmanager
     def hold_as_writer(self) -> Iterator[None]:
-        """Hold the folder for writing; `StorageLocked` at once if another process does."""
+        """Lock the folder for writing; `StorageLocked` immediately if another process has it."""
         with map_storage_errors(self.catalog):
             self.root.mkdir(parents=True, exist_ok=True)
             lock = lock_file(self.root / "writer.lock")
@@ -85,7 +85,7 @@ class DataFolder:
             os.close(lock)
 
     def remove_index(self) -> None:
-        """Delete what must be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
+        """Delete the rebuildable files of a damaged catalog, but not vectors, which depend only on contents."""
         with map_storage_errors(self.catalog):
             for path in self.root.glob(f"{self.catalog.stem}.*"):
                 if path.suffix != ".lock":
@@ -93,7 +93,7 @@ class DataFolder:
         self.remove(self.root / "generations")
 
     def remove(self, folder: Path) -> None:
-        """Delete a folder below the root; one that is gone already is not an error."""
+        """Delete a folder below the root; a missing one is no error."""
         with map_storage_errors(self.catalog):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
 
@@ -110,7 +110,7 @@ def measure_folder(root: Path) -> int:
 
 
 def make_utf8_folder(home: Path) -> Path:
-    """Return a data folder whose name the vector store can take; `StorageUnwritable` for any other."""
+    """Return a data folder with a name that the vector store accepts; `StorageUnwritable` for any other."""
     try:
         os.fsencode(home).decode()
     except UnicodeDecodeError as error:
@@ -158,7 +158,7 @@ def _make_sqlite_error(path: Path, text: str) -> StorageError:
 
 
 def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
-    """Say that a catalog is damaged."""
+    """Make the error for a damaged catalog."""
     return DamagedCatalog(f"{path} is damaged ({reason}). The index is being rebuilt from the repository.")
 
 
@@ -195,7 +195,7 @@ def name_index_folder(repository: Repository) -> str:
 
 
 def find_index_folder(path: Path) -> str:
-    """Name the folder of the repository that a path is in; raises `RepositoryError` if there is none."""
+    """Name the index folder of the repository around a path; raises `RepositoryError` if there is none."""
     with Repository.open(path) as repository:
         return name_index_folder(repository)
 
@@ -272,7 +272,7 @@ def note_attempt(file: Path, commit: str, *, full: bool, kept: int = 0) -> Itera
 
 
 def count_deaths(file: Path, commit: str, kept: int = 0) -> int:
-    """Count how many processes died while they indexed a commit; an unreadable note counts as none."""
+    """Count the processes that died while indexing a commit; an unreadable note counts as none."""
     try:
         note = json.loads(file.read_text(encoding="utf-8"))
         if note["commit"] != commit:

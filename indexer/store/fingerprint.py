@@ -1,4 +1,4 @@
-"""Names what a generation was made with, so that one made otherwise is rebuilt."""
+"""Names the tools and settings behind a generation, so that a change causes a rebuild."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def name_formats() -> Mapping[str, str]:
 
 
 def is_readable_fingerprint(provenance: str) -> bool:
-    """Whether what was made so can be read by this version."""
+    """Whether this version can read such an index."""
     return provenance.partition("/")[0] == FORMAT

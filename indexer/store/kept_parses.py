@@ -1,4 +1,4 @@
-"""Keeps the parsers' results of a long refresh until it is over, so that one that was killed does not start again."""
+"""Keeps the parsers' results of a long refresh until it is over, so that a killed one need not start again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAYOUT = """CREATE TABLE IF NOT EXISTS parses (
 
 
 class KeptParses:
-    """The replies of parsers, by what they were given. Only the sole writer of an index may open it."""
+    """The replies of parsers, by request. Only the sole writer of an index may open it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class KeptParses:
 
     @property
     def count(self) -> int:
-        """The number of kept replies: where they become more, a refresh that is killed gets further each time."""
+        """The number of kept replies: as it grows, a repeatedly killed refresh still makes progress."""
         if self._db is None:
             return 0
         try:
@@ -41,7 +41,7 @@ class KeptParses:
             return 0
 
     def find(self, key: str) -> bytes | None:
-        """Return what was kept under a key."""
+        """Return the reply stored under a key."""
         if self._db is None:
             return None
         try:
@@ -70,7 +70,7 @@ class KeptParses:
             self._start_over(error)
 
     def close(self) -> None:
-        """Write what is not written yet."""
+        """Write unwritten replies."""
         if self._db is not None:
             with suppress(sqlite3.DatabaseError):
                 self._db.commit()
@@ -93,7 +93,7 @@ class KeptParses:
             self._start_over(error)
 
     def _start_over(self, error: Exception) -> None:
-        """Continue without what was kept, where it cannot be read or written: it is parsed again."""
+        """Continue without stored replies if they cannot be read or written: files are parsed again."""
         log.warning("%s cannot be used (%s), so what it held is parsed again", self._path, error)
         self._begins = float("inf")
         with suppress(OSError, sqlite3.DatabaseError):

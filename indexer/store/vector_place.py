@@ -38,7 +38,7 @@ class VectorPlace:
         return ServerVectors(self.server, self._name_collections() + digest, embedder.dimensions)
 
     def is_intact(self) -> bool:
-        """Whether the vectors are surely as they were left, as can be told without opening them; not of a server's."""
+        """Whether the vectors are surely unchanged, as far as possible without opening them; not on a server."""
         if self.server is not None:
             return False
         return find_checksums(self.folder.vectors).match() is True

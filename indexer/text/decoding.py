@@ -1,4 +1,4 @@
-"""Decodes the bytes of files: which are text at all, in which encoding, and how they are kept small."""
+"""Decodes the bytes of files: whether they are text, their encoding, and how to store them compactly."""
 
 from __future__ import annotations
 
@@ -91,22 +91,22 @@ def find_encoding(data: bytes, *, declared: str = "", usual: str = "") -> str | 
 
 
 def is_utf8(data: bytes) -> bool:
-    """Tell whether a file is text in UTF-8, or in ASCII, or no text."""
+    """Whether a file is text in UTF-8 or ASCII, or no text."""
     return data.isascii() or b"\0" in data or _try_decode(data, "utf-8") is not None
 
 
 def is_legacy(data: bytes) -> bool:
-    """Tell whether a file is text of which only words tell the encoding, and enough of them are there."""
+    """Whether a file is text in an undeclared encoding, with enough words to recognize it."""
     return _count_high(data) >= _TELLING and not is_utf8(data) and not _is_damaged_utf8(data)
 
 
 def is_binary(data: bytes) -> bool:
-    """Tell whether the beginning of a file says that it is no text."""
+    """Whether the beginning of a file shows that it is not text."""
     return b"\0" in data[:_SNIFFED] and _detect_bom(data) is None and _detect_wide(data) is None
 
 
 def is_lfs_pointer(data: bytes) -> bool:
-    """Tell whether the file is a Git LFS pointer."""
+    """Whether the file is a Git LFS pointer."""
     return len(data) <= _LFS_LARGEST and data.startswith(_LFS_HEAD)
 
 
@@ -135,7 +135,7 @@ def _try_decode(data: bytes, encoding: str) -> str | None:
 
 
 def _detect_wide(data: bytes) -> str | None:
-    """Recognize UTF-16 and UTF-32 without a mark by where the NULs of its ASCII characters are."""
+    """Recognize UTF-16 and UTF-32 without a mark by the NULs of its ASCII characters."""
     head = data[:_SNIFFED]
     if head.count(0) * 8 < len(head):
         return None
@@ -158,7 +158,7 @@ def _find_declarations(data: bytes) -> list[str]:
 
 @cache
 def _resolve_encoding(name: str) -> tuple[str, ...]:
-    """Return the codecs of a name, one that knows more characters first; none for an encoding that changes ASCII."""
+    """Return the codecs of a name, the most capable first; none for an encoding that changes ASCII."""
     try:
         codec = codecs.lookup(name.removeprefix("x-")).name
         if codec in _ESCAPING or _PROBE.decode(codec) != _PROBE.decode("ascii"):
@@ -202,7 +202,7 @@ def _choose_of_few(lines: bytes, usual: str) -> str:
 
 
 def _is_damaged_utf8(data: bytes) -> bool:
-    """Tell whether a text is UTF-8 except a few bytes, such as the test of a decoder."""
+    """Whether a text is UTF-8 except for a few bytes, such as the test of a decoder."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     return (len(text) - len(text.encode("ascii", "ignore"))) > 5 * damaged

@@ -1,4 +1,4 @@
-"""Globs that people and models write, in the language of `.gitignore`: all of them are compiled here."""
+"""Globs of people and models, in the language of `.gitignore`: all of them are compiled here."""
 
 from __future__ import annotations
 

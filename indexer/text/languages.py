@@ -1,4 +1,4 @@
-"""The languages of files: what each is called, how its files are recognized, and how they are parsed and read."""
+"""The languages of files: their names, how to recognize their files, and how to parse and read them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Language:
 
     @property
     def label(self) -> str:
-        """The name that people are shown."""
+        """The displayed name."""
         return (*self.spoken_names, self.name)[0]
 
 
@@ -531,7 +531,7 @@ def find_language(name: str) -> Language | None:
 
 
 def find_language_by_ending(ending: str) -> Language | None:
-    """Return the language whose files most likely end so; the ending is lower-case and has no dot."""
+    """Return the likeliest language of a file ending, which is lower-case and has no dot."""
     return _map_endings().get(ending)
 
 
@@ -553,7 +553,7 @@ def detect_language(path: str, text: str) -> str:
 
 
 def is_well_known(name: str) -> bool:
-    """Whether a file of that name is in a language whatever its ending: Dockerfile.dev, Makefile.am."""
+    """Whether a file of that name has a known language regardless of its ending: Dockerfile.dev, Makefile.am."""
     lower = name.lower()
     return lower in _map_file_names() or lower.rpartition(".")[0].partition(".")[0] in _map_file_names()
 
@@ -570,7 +570,7 @@ def _map_file_names() -> dict[str, str]:
 
 @cache
 def _map_endings() -> dict[str, Language]:
-    """Return each ending's language; of those that share one, the first of the table."""
+    """Map each ending to its language; of several, the first of the table."""
     shared = {ending: language for language in reversed(LANGUAGES) for ending in language.shared_endings}
     return shared | {ending: language for language in LANGUAGES for ending in language.endings}
 

@@ -1,4 +1,4 @@
-"""Patterns over text from outside: on RE2, each search takes time that grows with the text alone, whatever it holds."""
+"""Patterns over outside text: on RE2, each search takes time linear in the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Pattern:
         self._is_loose = loose
 
     def compile(self) -> None:
-        """Compile it now, where its first use must not take longer than others."""
+        """Compile it now, if its first use must be fast."""
         _ = self._program
 
     @cached_property
@@ -57,7 +57,7 @@ class Pattern:
         return found
 
     def findall(self, text: str) -> list[str]:
-        """Return what matches, or its one group."""
+        """Return the matches, or their one group."""
         found: list[str] = self._program.findall(_replace_surrogates(text))
         return found
 
@@ -89,7 +89,7 @@ def _replace_surrogates(text: str) -> str:
 
 
 def _widen(pattern: str, classes: Mapping[str, str]) -> str:
-    """Let the classes of a pattern mean what they mean in Python."""
+    """Give the classes of a pattern their meaning in Python."""
     pieces: list[str] = []
     in_class = False
     characters = iter(pattern)

@@ -33,7 +33,7 @@ _LANGUAGES = {
 class Cell:
     """The rows of a cell, from 0 and inclusive; `language` is `markdown` for prose.
 
-    Where the whole cell is on one row, `joined` are its lines.
+    If the whole cell is on one row, `joined` are its lines.
     """
 
     number: int
@@ -144,7 +144,7 @@ def _find_language(notebook: dict[str, Any]) -> str:
 
 
 def _find_sources(text: str, most: int) -> Iterator[tuple[int, int, list[tuple[int, str]]]]:
-    """Yield of each cell the row of its source's key, that of its value, and the strings in it with their rows."""
+    """Yield for each cell the row of its source's key, that of its value, and its strings with their rows."""
     row = at = found = 0
     key = ""
     stack: list[str] = []

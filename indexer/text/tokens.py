@@ -1,4 +1,4 @@
-"""Tokens: those of texts, identifiers and paths, and the counts by which each chunk of a file is found."""
+"""Tokens of texts, identifiers and paths, and the counts that make each chunk of a file searchable."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _tidy(base: str) -> str:
 
 @lru_cache(maxsize=400_000)
 def tokenize_identifier(identifier: str) -> tuple[str, ...]:
-    """Stemmed parts of one identifier, then the whole of it in lower case when it has more than one part."""
+    """Return the stemmed parts of an identifier, then the whole in lower case if it has several parts."""
     parts = split_identifier(identifier)
     tokens = [stem(part) for part in parts if len(part) > 1 or part.isdigit()]
     whole = identifier.lower().strip("_$")
@@ -97,7 +97,7 @@ _NAME_WEIGHT = 2  # and how often those of the definitions and the scope
 
 
 def build_bags(parsed: ParsedFile) -> tuple[Bag, ...]:
-    """Count the tokens of each chunk of a file, with those of its scope and the names it defines."""
+    """Count the tokens of each chunk of a file, with those of its scope and of the names it defines."""
     bags = []
     for chunk in parsed.chunks:
         names = [token for name in chunk.names for token in tokenize_identifier(name)] + tokenize(chunk.scope)

@@ -1,4 +1,4 @@
-"""Templates of Helm charts: YAML in which each placeholder stays in its place as text."""
+"""Helm chart templates: YAML with each placeholder kept in place as text."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SAYS_NOTHING = frozenset({"include", "template", "quote", "trunc", "default", "
 
 
 def is_chart_template(path: str) -> bool:
-    """Tell whether a file may be a template of a chart."""
+    """Whether a file may be a template of a chart."""
     return bool(_PATH.search(path))
 
 
 def blank_templates(text: str) -> str:
-    """Write what is put in as one word of the same length in bytes; lines of nothing else become blank."""
+    """Replace placeholders by one word of the same length in bytes; lines of nothing else become blank."""
     if "{{" not in text:
         return text
     lines = []
@@ -35,7 +35,7 @@ def _join_word(said: str) -> str:
 
 
 def name_template(name: str) -> str:
-    """Return the name of an object as it is known in the chart: `shop.fullname-worker`."""
+    """Return the name of an object in the chart: `shop.fullname-worker`."""
     if _GAP not in name:
         return name
     words = [word.strip("_") for word in name.split(_GAP)]

@@ -1,4 +1,4 @@
-"""Commands, background tasks, events and models, as frameworks learn of them."""
+"""Commands, background tasks, events and models, as registered with frameworks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def read_added_command(invocation: Invocation, context: FileContext) -> Iterator
 
 
 def _read_chained(invocation: Invocation, context: FileContext) -> str:
-    """Return what `.description("...")` or `.about("...")` says behind a call."""
+    """Return the text of `.description("...")` or `.about("...")` after a call."""
     for around in list_surroundings(invocation.node):
         if around.type not in {"member_expression", "field_expression", "call_expression"}:
             break
@@ -98,7 +98,7 @@ def read_java_command(invocation: Invocation, context: FileContext) -> Iterator[
 
 
 def read_derive(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `#[derive(Subcommand)]` above an enum, each variant of which is a command, and the derives of models."""
+    """Read `#[derive(Subcommand)]` above an enum, whose variants are commands, and the derives of models."""
     target = find_definition(invocation.node)
     derived = set(_DERIVES.findall(context.code_of(invocation.node)))
     if target is None or not derived:
@@ -176,13 +176,13 @@ def read_listener(invocation: Invocation, context: FileContext) -> Iterator[Regi
 
 
 def _is_everyday(name: str) -> bool:
-    """Whether an event is the browser's or a stream's, of which an application says nothing by waiting for it."""
+    """Whether an event is a browser's or a stream's, so that waiting for it says nothing about an application."""
     starts = ("mouse", "touch", "drag", "key", "pointer", "Arrow")
     return len(name) < 2 or name.partition(".")[0] in _EVERYDAY_EVENTS or name.startswith(starts)
 
 
 def read_signal_use(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `@receiver(post_save)`, `signal.connect(f)` and `@EventListener(X.class)`: what handles which event."""
+    """Read `@receiver(post_save)`, `signal.connect(f)` and `@EventListener(X.class)`: the handlers of events."""
     own = read_definition_name(find_definition(invocation.node), context.source) if invocation.is_above else ""
     signal = invocation.named.get("signal") or invocation.named.get("topics") or invocation.named.get("queues")
     names = list(find_literals(signal, context.source)) if signal is not None else []
@@ -228,7 +228,7 @@ def read_annotated_model(invocation: Invocation, context: FileContext) -> Iterat
 
 
 def read_inherited(kind: RegistrationKind, base: Node, context: FileContext) -> Iterator[Registration]:
-    """Read a class that is something by what it inherits from, such as a model."""
+    """Read a class registered by its base class, such as a model."""
     for around in list_surroundings(base):
         name = around.child_by_field_name("name")
         if name is not None and around.type in _CLASS_NODES:

@@ -38,7 +38,7 @@ _LONGEST_LINE = 1_000
 
 
 def find_deployed(document: Value, context: FileContext) -> Iterator[Registration]:
-    """Find what a YAML or JSON document has a machine run."""
+    """Find the deployed services of a YAML or JSON document."""
     kind, name = document.get("kind").text, document.get("metadata", "name").text
     if document.get("apiVersion").text and kind:
         yield from _read_object(document, kind, name, context)

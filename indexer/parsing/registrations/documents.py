@@ -83,7 +83,7 @@ def _make_directive(found: re.Match[str], lines: Sequence[str], number: int, con
 
 
 def _read_heading(heading: str, lines: Sequence[str], number: int, context: FileContext) -> Iterator[Registration]:
-    """Read a heading that is the name of an option, where a default stands right below it."""
+    """Read a heading that names an option, if a default follows directly below."""
     name = _CODE_HEADING.fullmatch(heading)
     if name is None:
         return

@@ -1,4 +1,4 @@
-"""The context in which a file's registrations are read: its path, its symbols, and the prefixes of its routes."""
+"""The context of a file's registrations: its path, its symbols, and the prefixes of its routes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class FileContext:
         text: str | None = "",
         handler: str = "",
     ) -> Registration:
-        """Make a registration; without a description of its own, it gets the documentation of its handler."""
+        """Make a registration; without a description, it gets its handler's documentation."""
         said = text or ("" if kind in _UNSAID else self.docs.get(handler.rpartition(".")[2], ""))
         return Registration(
             kind=kind,

@@ -44,7 +44,7 @@ def _find_methods(context: FileContext) -> list[Symbol]:
 
 
 def find_named_commands(context: FileContext) -> Iterator[Registration]:
-    """Find the command that a Python file in `commands/` is, with what its class says of it."""
+    """Find the command of a Python file in `commands/`, with its class's description."""
     found = _COMMAND.search(context.path)
     own = next((symbol for symbol in context.symbols if symbol.name == "Command" and symbol.kind == "class"), None)
     if found is None or own is None:
@@ -122,7 +122,7 @@ def _find_autoconf_options(text: str, context: FileContext) -> Iterator[Registra
 
 
 def _locate(pattern: Pattern, text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Yield what matches with the line that it begins on."""
+    """Yield the matches with their first line."""
     line, counted = 1, 0
     for count, found in enumerate(pattern.finditer(text)):
         if count >= _MAX_OPTIONS:

@@ -58,7 +58,7 @@ _LONGEST_NAME = 80  # bytes
 def find_registrations(
     findings: Findings, root: Node, source: bytes, *, language: str, path: str, symbols: Sequence[Symbol]
 ) -> Contents:
-    """Return what a source file registers, in its order; at most 1,000 of a file."""
+    """Return the registrations of a source file in order, at most 1,000."""
     context = FileContext(path=path, language=language, source=source, symbols=symbols)
     candidates = list(islice(_find_candidates(findings, context), _MAX_CANDIDATES))
     for invocation, rule in candidates:
@@ -109,7 +109,7 @@ def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:
 
 
 def _find_candidates(findings: Findings, context: FileContext) -> Iterator[tuple[Invocation, RegistrationRule | None]]:
-    """Yield every call and annotation whose name a rule is for; those without a rule read a variable by their name."""
+    """Yield every call and annotation with a rule for its name; those without a rule read a variable by name."""
     rules = map_rules(context.language)
     if not rules:
         return
@@ -149,7 +149,7 @@ def _read_candidates(
 
 
 def _read_structure(findings: Findings, context: FileContext) -> Iterator[Registration]:
-    """Read what is registered by its form: base classes, constants of settings, tables of options."""
+    """Read registrations by structure: base classes, constants of settings, tables of options."""
     bases = BASES.get(context.language, {})
     for captures in findings.get("inherit", ()):
         for node in captures["inherit"]:

@@ -67,23 +67,23 @@ class Invocation:
         return next((text for node in nodes if (text := read_literal(node, self.source)) is not None), None)
 
     def texts_of(self, *names: str) -> list[str]:
-        """Return all texts of the first of these named arguments that there is, in a list or alone."""
+        """Return all texts of the first of these named arguments, in a list or single."""
         node = next((self.named[name] for name in names if name in self.named), None)
         return [] if node is None else list(find_literals(node, self.source))
 
     def code_of(self, node: Node | None) -> str:
-        """Return an argument as it is written, on one line."""
+        """Return the source of an argument on one line."""
         return "" if node is None else read_code(node, self.source)
 
 
 def read_name(node: Node, source: bytes) -> str:
-    """Return the last name of what is called."""
+    """Return the last name of the callee."""
     tail = source[max(node.start_byte, node.end_byte - 80) : node.end_byte].rstrip()
     return _NO_WORD.split(tail)[-1].decode("utf-8", "replace")
 
 
 def read_invocation(callee: Node, receiver: Node | None, source: bytes) -> Invocation | None:
-    """Read what is around the name of a call, a decorator, an annotation or an attribute."""
+    """Read the surroundings of a name in a call, a decorator, an annotation or an attribute."""
     node = callee.parent
     if node is None:
         return None
@@ -214,7 +214,7 @@ def _read_string(node: Node, source: bytes) -> str:
 
 
 def find_literals(node: Node, source: bytes) -> Iterator[str]:
-    """Yield the texts in a list, or the one that a node is."""
+    """Yield the texts in a list, or of a single node."""
     text = read_literal(node, source)
     if text is not None:
         yield text
@@ -225,14 +225,14 @@ def find_literals(node: Node, source: bytes) -> Iterator[str]:
 
 
 def read_code(node: Node, source: bytes) -> str:
-    """Return the code of a node on one line, three dots where it is long."""
+    """Return the code of a node on one line, three dots if it is long."""
     text = source[node.start_byte : min(node.end_byte, node.start_byte + _READ)].decode("utf-8", "replace")
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_TEXT // 2 else line[: LONGEST_TEXT // 2 - 3] + "..."
 
 
 def find_definition(node: Node) -> Node | None:
-    """Return the definition that a decorator, an annotation or an attribute stands above."""
+    """Return the definition below a decorator, an annotation or an attribute."""
     above = node
     for _ in range(6):
         if above.type in _DEFINITIONS:
@@ -257,13 +257,13 @@ def _find_following(node: Node) -> Node | None:
 
 
 def read_definition_name(node: Node | None, source: bytes) -> str:
-    """Return what a definition is called, empty if it has no name."""
+    """Return the name of a definition, empty without one."""
     name = node.child_by_field_name("name") if node is not None else None
     return "" if name is None else read_code(name, source)
 
 
 def list_surroundings(node: Node) -> Iterator[Node]:
-    """Yield what a node is in, innermost first."""
+    """Yield the surroundings of a node, innermost first."""
     around = node.parent
     for _ in range(_FURTHEST_UP):
         if around is None:

@@ -59,7 +59,7 @@ def read_request(invocation: Invocation, context: FileContext) -> Iterator[Regis
 
 
 def _find_method(invocation: Invocation, context: FileContext) -> str | None:
-    """Return the method of a request: an option, a named argument, else what the call is named after."""
+    """Return the method of a request: an option, a named argument, or the callee's name."""
     members = {**_read_members(invocation, context), **invocation.named}
     named = read_literal(members["method"], context.source) if "method" in members else None
     code = " ".join(map(context.code_of, invocation.positional[1:3]))
@@ -76,7 +76,7 @@ def _read_members(invocation: Invocation, context: FileContext) -> dict[str, Nod
 
 
 def _is_handled(invocation: Invocation) -> bool:
-    """Whether a function behind the path answers it: then it is a route."""
+    """Whether a function after the path handles it, which makes it a route."""
     return any(
         "function" in node.type or "lambda" in node.type or node.type == "func_literal"
         for node in invocation.positional

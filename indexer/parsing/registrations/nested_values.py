@@ -1,4 +1,4 @@
-"""Reads YAML, JSON, TOML and indented lines as nested values that know their lines."""
+"""Reads YAML, JSON, TOML and indented lines as nested values with line numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Value:
     members: tuple[Value, ...] = ()
 
     def get(self, *path: str) -> Value:
-        """Return the value below some keys, an empty one if there is none."""
+        """Return the value below some keys, an empty one without it."""
         found = self
         for key in path:
             found = next((member for member in found.members if member.key == key), Value())
@@ -148,7 +148,7 @@ def _unquote(sign: str) -> str:
 
 
 def read_indented(text: str) -> Value:
-    """Return lines, such as `key: value`, as values below those that they are indented under."""
+    """Return lines, such as `key: value`, as values nested by indentation."""
     whole = _Open(key="", line=1, members=[], is_mapping=True)
     stack: list[tuple[int, _Open]] = [(-1, whole)]
     for number, line in enumerate(islice(text.split("\n"), 4 * _MAX_VALUES), 1):
@@ -201,7 +201,7 @@ class _Section:
 
 
 def read_sections(text: str) -> Value:
-    """Return the sections of a TOML file by their dotted names, those of a section in a list as members of it."""
+    """Return the sections of a TOML file by their dotted names, those in a list as its members."""
     sections = [_Section(name="", line=1, is_listed=False, members=[])]
     pending: _Open | None = None  # a list over several lines
     for number, line in enumerate(islice(text.split("\n"), 4 * _MAX_VALUES), 1):

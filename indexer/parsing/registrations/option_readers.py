@@ -245,7 +245,7 @@ def read_environment(invocation: Invocation, context: FileContext) -> Iterator[R
 
 
 def _read_constant(invocation: Invocation, context: FileContext) -> str | None:
-    """Return the text of the constant of the same file that stands for the name: `const EnvMode = "SHOP_MODE"`."""
+    """Return the text of a constant in the same file: `const EnvMode = "SHOP_MODE"`."""
     first = invocation.positional[0] if invocation.positional else None
     if first is None or first.type not in {"identifier", "constant", "name"}:
         return None
@@ -256,7 +256,7 @@ def _read_constant(invocation: Invocation, context: FileContext) -> str | None:
 
 
 def _read_default(given: Node | None, node: Node, context: FileContext) -> str:
-    """Return the default that is passed, or stands behind `or`."""
+    """Read the default that is passed, or follows `or`."""
     if given is None:
         parent = node.parent
         sign = parent.child_by_field_name("operator") if parent is not None else None

@@ -98,7 +98,7 @@ def _find_include_prefixes(name: str, context: FileContext, *, depth: int) -> li
 
 
 def _read_block_prefix(around: Node, inner: Node, context: FileContext) -> str:
-    """Return the prefix that a call gives to what its block registers."""
+    """Return the prefix that a call gives to the registrations of its block."""
     if around.type not in _CALLS:
         return ""
     callee = around.child_by_field_name("method") or around.child_by_field_name("function")

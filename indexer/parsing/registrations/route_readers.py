@@ -1,4 +1,4 @@
-"""Routes: what the calls, decorators and annotations of web frameworks make a server answer to."""
+"""Routes: registrations by calls, decorators and annotations of web frameworks."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def read_included_router(invocation: Invocation, context: FileContext) -> Iterat
 
 
 def read_called_route(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `app.get('/x', handler)` of JavaScript, Go, Ruby and PHP, with what its group puts before it."""
+    """Read `app.get('/x', handler)` of JavaScript, Go, Ruby and PHP, with its group's prefix."""
     path = invocation.text_at(0)
     chained = _ROUTE_OF_CHAIN.search(invocation.receiver) if path is None else None
     if chained is not None and invocation.positional:
@@ -147,12 +147,12 @@ def _name_handler(node: Node, context: FileContext) -> str:
 
 
 def find_last(node: Node, context: FileContext) -> Sequence[str]:
-    """Return the last text in a list, in a list of its own."""
+    """Return the last text in a list, as a list."""
     return list(find_literals(node, context.source))[-1:]
 
 
 def read_go_handler(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `mux.HandleFunc("GET /x", h)`, and what `.Methods(...)` says behind it."""
+    """Read `mux.HandleFunc("GET /x", h)`, and the methods of a following `.Methods(...)`."""
     pattern = _GO_PATTERN.fullmatch(invocation.text_at(0) or "")
     if pattern is None or len(invocation.positional) < 2:
         return
@@ -278,7 +278,7 @@ def read_rails_route(invocation: Invocation, context: FileContext) -> Iterator[R
 
 
 def read_rails_resources(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `resources :users, only: [...]`: seven routes, or those that are kept."""
+    """Read `resources :users, only: [...]`: seven routes, or the selected ones."""
     if not is_rails_routes(context.path):
         return
     only, without = invocation.texts_of("only"), invocation.texts_of("except")
@@ -295,5 +295,5 @@ def read_rails_resources(invocation: Invocation, context: FileContext) -> Iterat
 
 
 def is_rails_routes(path: str) -> bool:
-    """Whether a file says which routes a Rails application has."""
+    """Whether a file defines a Rails application's routes."""
     return path.endswith("routes.rb") or "config/routes/" in path

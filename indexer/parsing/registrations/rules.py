@@ -41,7 +41,7 @@ class RegistrationRule:
     early: bool = False
 
     def fits(self, invocation: Invocation) -> bool:
-        """Tell whether an invocation of one of the names is meant."""
+        """Whether an invocation means one of the names."""
         if self.place != "both" and invocation.is_above != (self.place == "above"):
             return False
         return not self.receiver or _compile(self.receiver).search(invocation.receiver[-80:]) is not None

@@ -45,7 +45,7 @@ def find_module_settings(names: list[Node], context: FileContext) -> Iterator[Re
 
 
 def _read_remark(name: Node, context: FileContext) -> str:
-    """Return the comment behind an assignment, or the one right above it."""
+    """Read the comment after an assignment, or the one directly above it."""
     statement = name.parent.parent if name.parent is not None else None
     if statement is None:
         return ""

@@ -46,9 +46,9 @@ _REACH = 12  # words between UPDATE and its SET
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableUse:
-    """Something that a statement does with a table: `created`, `read`, `written`, `altered`, `dropped`, `referenced`.
+    """A statement's effect on a table: `created`, `read`, `written`, `altered`, `dropped`, `referenced`.
 
-    `sort` says what is created where it is no table: a view, an index; of an index, `about` is its table.
+    `sort` is the kind of a created view or index; for an index, `about` is its table.
     """
 
     name: str
@@ -67,7 +67,7 @@ class _Word(NamedTuple):
 
 
 def find_table_uses(text: str) -> Iterator[TableUse]:
-    """Yield what SQL does with tables, in its order; at most twenty times the same with one table."""
+    """Yield the uses of tables in SQL, in order, each at most twenty times per table."""
     seen: Counter[tuple[str, str]] = Counter()
     for statement in _split_statements(text):
         for use in _Statement(statement).read():
@@ -120,7 +120,7 @@ class _Statement:
         return closings
 
     def read(self) -> Iterator[TableUse]:
-        """Yield what the statement does, in its order."""
+        """Yield the effects of the statement, in order."""
         self._note_names()
         selects = [False]
         for at, word in enumerate(self._words):
@@ -148,7 +148,7 @@ class _Statement:
             self._deleting = end
 
     def _is_joined(self, at: int) -> bool:
-        """Tell whether a word leads to a table that others are joined with."""
+        """Whether a word introduces a joined table."""
         upper, before, following = (self._upper_at(each) for each in (at, at - 1, at + 1))
         if upper == "USING":  # of DELETE and MERGE; of JOIN, columns are behind it
             return following != "(" and bool({"DELETE", "MERGE"} & set(self._first))
@@ -197,7 +197,7 @@ class _Statement:
         )
 
     def _read_sources(self, at: int) -> Iterator[TableUse]:
-        """Read the tables behind FROM or JOIN, one or more."""
+        """Read the tables after FROM or JOIN, one or more."""
         is_written = at == self._deleting and not self._deleted
         if self._upper_at(at - 1) == "DISTINCT" and at > 0:
             return

@@ -50,7 +50,7 @@ _CREATES = re.compile(r"(?i)create|^(?:table|pgtable|mysqltable|sqlitetable|enti
 
 
 def find_sql(context: FileContext) -> Iterator[Registration]:
-    """Find what a file of SQL creates, reads and changes."""
+    """Find the created, read and changed tables of an SQL file."""
     text = context.source.decode("utf-8", "replace")
     yield from _register(find_table_uses(text), text, 1, context)
 
@@ -73,7 +73,7 @@ def find_embedded_sql(root: Node, context: FileContext) -> Iterator[Registration
 
 
 def _find_text(root: Node, at: int) -> Node | None:
-    """Return the string around a byte, with those that it is joined with."""
+    """Return the string around a byte, with adjoining ones."""
     node = root.descendant_for_byte_range(at, at + 1)
     while node is not None and node.type not in TEXTS:
         node = node.parent
@@ -116,7 +116,7 @@ def _register(uses: Iterator[TableUse], text: str, first: int, context: FileCont
 
 
 def find_named_tables(context: FileContext) -> Iterator[Registration]:
-    """Find the tables whose names models set: `__tablename__ = "orders"`."""
+    """Find the tables named by models: `__tablename__ = "orders"`."""
     pattern = _NAMED.get("prisma" if context.path.endswith(".prisma") else context.language)
     if pattern is None:
         return
@@ -133,7 +133,7 @@ def find_named_tables(context: FileContext) -> Iterator[Registration]:
 
 
 def read_table_call(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read what migrations and mappers do with a table: `create_table "orders"`, `Schema::table('orders', ...)`."""
+    """Read the effects of migrations and mappers: `create_table "orders"`, `Schema::table('orders', ...)`."""
     name = invocation.text_at(0) or invocation.text_of("name", "table", "table_name")
     if not name and invocation.positional and "able" in invocation.name:  # new Table({ name: "orders" })
         name = next(find_literals(invocation.positional[0], context.source), "")
