@@ -191,7 +191,8 @@ class Watcher:
             tip = await self._fetch_tip(watch)
             if tip is not None and tip.commit == watch.indexed:
                 _clear_refresh_error(watch)
-            elif tip is not None and self._is_due(watch, tip):
+            # A tip that failed waits for its time, another one does not.
+            elif tip is not None and (tip.commit != watch.tried or self._clock.now() >= watch.retry_at):
                 await self._refresh(watch, tip)
         except Exception:
             log.exception("%s: the check failed", watch.source.name)
@@ -210,10 +211,6 @@ class Watcher:
             watch.looked_at = self._clock.now()
         watch.look_error, watch.look_failures = None, 0
         return watch.tip
-
-    def _is_due(self, watch: _Watch, tip: BranchHead) -> bool:
-        """Whether a new tip is to be indexed now: one that failed waits for its time, another one does not."""
-        return tip.commit != watch.tried or self._clock.now() >= watch.retry_at
 
     async def _refresh(self, watch: _Watch, tip: BranchHead) -> None:
         async with self._slots:

@@ -164,8 +164,10 @@ class _Question:
 
     def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls in a definition."""
+        symbol = caller.symbol
         for use in self._catalog.list_references_in(self._generation, caller.path):
-            if use.kind == "call" and _is_inside(use, caller):
+            is_inside = f"{use.scope}.".startswith(f"{symbol.qualified_name}.")
+            if use.kind == "call" and is_inside and symbol.start_line <= use.line <= symbol.end_line:
                 resolution = self._resolve(caller.path, use)
                 for target in resolution.targets or (None,):
                     yield CallSite(
@@ -196,10 +198,3 @@ class _Question:
             callee=target,
             ambiguous=is_ambiguous,
         )
-
-
-def _is_inside(use: Reference, definition: Definition) -> bool:
-    symbol = definition.symbol
-    return symbol.start_line <= use.line <= symbol.end_line and (
-        use.scope == symbol.qualified_name or use.scope.startswith(f"{symbol.qualified_name}.")
-    )

@@ -253,8 +253,12 @@ def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Re
     It is taken for certain where the object is named after the class, or where the only member of that name has one
     that says more than `add` or `toString`.
     """
+    symbols = [(definition, definition.symbol) for definition in candidates]
+    # Kotlin and Swift call a function on what its signature names before it.
     members = [
-        definition for definition in candidates if definition.symbol.kind == "method" or _is_extension(definition)
+        definition
+        for definition, symbol in symbols
+        if symbol.kind == "method" or (symbol.kind == "function" and f".{symbol.name}(" in symbol.signature)
     ]
     owner = _fold_symbol(site.owner)
     namesakes = [
@@ -268,11 +272,6 @@ def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Re
         return _NO_GUESS
     is_distinctive = site.use.name not in _EVERYDAY and _WORDS_JOINED.search(site.use.name) is not None
     return _make_resolution(members, is_ambiguous=not is_distinctive or site.use.qualifier in SELF)
-
-
-def _is_extension(definition: Definition) -> bool:
-    """Whether a function is called on what its signature names before it, as Kotlin and Swift have it."""
-    return f".{definition.symbol.name}(" in definition.symbol.signature and definition.symbol.kind == "function"
 
 
 def _fold_symbol(name: str) -> str:

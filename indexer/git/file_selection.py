@@ -152,8 +152,11 @@ def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> R
         return "LFS pointer"
     if is_binary(data):
         return "binary"
-    if marks.generated is not False and _is_generated(data):
-        return "generated"
+    head = data[:_HEAD].decode("latin-1")
+    if marks.generated is not False and "generated" in head.lower():
+        is_generated = _MARKED.search(head) or (_BY_GENERATOR.search(head) and _HANDS_OFF.search(head))
+        if is_generated:
+            return "generated"
     return "minified" if _is_minified(path, data) else None
 
 
@@ -180,13 +183,6 @@ def _judge_format(name: str, size: int, marks: FileAttributes) -> Reason | None:
 def _find_limit(suffix: str, marks: FileAttributes) -> int:
     """Return how many bytes a file may have; most of a notebook is outputs, which are left out before it is judged."""
     return MAX_LARGE_BYTES if suffix == ".ipynb" or marks.is_large else MAX_BYTES
-
-
-def _is_generated(data: bytes) -> bool:
-    head = data[:_HEAD].decode("latin-1")
-    if "generated" not in head.lower():
-        return False
-    return bool(_MARKED.search(head)) or bool(_BY_GENERATOR.search(head) and _HANDS_OFF.search(head))
 
 
 def _is_minified(path: str, data: bytes) -> bool:

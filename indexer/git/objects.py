@@ -56,19 +56,14 @@ class TreeListing:
 def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLimits) -> tuple[str, ...]:
     """Say that files of a repository are left out because there are too many; nothing if none are."""
     left = sum(count for reason, count in skipped.items() if reason in OVER)
+    by_reason = {OVER_FILES: "`max_index_files`", OVER_BYTES: "`max_index_megabytes`"}
+    names = dict.fromkeys(by_reason.get(reason, "`max_index_chunks`") for reason in sorted(OVER & {*skipped}))
+    settings = " and ".join(names)
     sentence = (
         f"{left:,} files of {repository} are not indexed: at most {limits.files:,} files, {limits.bytes:,} bytes and "
-        f"{limits.chunks:,} chunks of a repository are. Leave some out with `exclude`, or raise "
-        f"{_list_settings(skipped)}."
+        f"{limits.chunks:,} chunks of a repository are. Leave some out with `exclude`, or raise {settings}."
     )
     return (sentence,) if left else ()
-
-
-def _list_settings(skipped: Mapping[str, int]) -> str:
-    by_reason = {OVER_FILES: "`max_index_files`", OVER_BYTES: "`max_index_megabytes`"}
-    return " and ".join(
-        dict.fromkeys(by_reason.get(reason, "`max_index_chunks`") for reason in sorted(OVER & {*skipped}))
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -54,23 +54,15 @@ class RefTable:
         name = written.strip()
         if kind == "pull request":
             number = _NUMBER.fullmatch(name)
-            if number is None:
-                return None
-            for form in _PULLS:
-                full_name = form.format(int(number[1]))
-                if full_name in self.commits:
-                    return make_pull_ref(int(number[1]), full_name, self.commits[full_name])
-            return None
+            full_names = [form.format(int(number[1])) for form in _PULLS] if number else []
+            known = next((each for each in full_names if each in self.commits), "")
+            return make_pull_ref(int(number[1]), known, self.commits[known]) if number and known else None
         if not is_ref_name(name):
             return None
-        branch = self._find_branch(name) if kind in {None, "branch"} else None
-        return branch or (self._find_tag(name) or self._find_latest(name) if kind in {None, "tag"} else None)
-
-    def _find_branch(self, name: str) -> NamedRef | None:
-        for full_name in (f"refs/heads/{name}", f"refs/remotes/origin/{name}"):
+        for full_name in (f"refs/heads/{name}", f"refs/remotes/origin/{name}") if kind in {None, "branch"} else ():
             if full_name in self.commits:
                 return NamedRef(kind="branch", name=name, commit=self.commits[full_name], full_name=full_name)
-        return None
+        return self._find_tag(name) or self._find_latest(name) if kind in {None, "tag"} else None
 
     def _find_tag(self, name: str) -> NamedRef | None:
         found = match_tag(name, self._list_tags())
@@ -98,7 +90,8 @@ class RefTable:
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
         """Suggest the branches and tags with the nearest names; the newest versions for a version."""
-        names = [*dict.fromkeys(self._list_names())][:_MAX_COMPARED]
+        named = (name.removeprefix(prefix) for prefix in _KINDS for name in self.commits if name.startswith(prefix))
+        names = [*dict.fromkeys(named)][:_MAX_COMPARED]
         wanted = written.strip()[:_LONGEST].casefold()
         folded = {name.casefold(): name for name in reversed(names)}
         near = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.5)
@@ -109,10 +102,6 @@ class RefTable:
     def list_branches(self) -> Sequence[str]:
         """Name the branches, in the order of the table."""
         return [name.removeprefix("refs/heads/") for name in self.commits if name.startswith("refs/heads/")]
-
-    def _list_names(self) -> Iterator[str]:
-        for prefix in ("refs/heads/", "refs/remotes/origin/", "refs/tags/"):
-            yield from (name.removeprefix(prefix) for name in self.commits if name.startswith(prefix))
 
 
 class RefList:

@@ -27,19 +27,14 @@ def compact_if_needed(snapshot: Snapshot) -> Snapshot:
     first = len(sizes) - 1
     while first > 0 and sizes[first - 1] < _GROWTH * sum(sizes[first:]):
         first -= 1
-    if _is_wasteful(snapshot) or (first == 0 and len(sizes) > 1):
+    is_wasteful = (
+        sum(sizes) - len(snapshot.selection.chunks) > _MAX_DEAD * sum(sizes)
+        or len(snapshot.terms) > _MAX_WORDS * len(snapshot.segments[0].new_terms)
+        or len(snapshot.names) > _MAX_WORDS * len(snapshot.segments[0].new_names)
+    )
+    if is_wasteful or (first == 0 and len(sizes) > 1):
         return compact(snapshot)
     return _merge_from(snapshot, first) if first < len(sizes) - 1 else snapshot
-
-
-def _is_wasteful(snapshot: Snapshot) -> bool:
-    rows = sum(segment.size for segment in snapshot.segments)
-    first = snapshot.segments[0]
-    return (
-        rows - len(snapshot.selection.chunks) > _MAX_DEAD * rows
-        or len(snapshot.terms) > _MAX_WORDS * len(first.new_terms)
-        or len(snapshot.names) > _MAX_WORDS * len(first.new_names)
-    )
 
 
 def compact(snapshot: Snapshot) -> Snapshot:

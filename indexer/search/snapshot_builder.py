@@ -151,22 +151,8 @@ class SnapshotBuilder:
         `vectors` has a row for each chunk added, of numbers that half precision has. The rank of chunks that stay is
         kept; new ones begin at the average, which is 1. Without a `history` that of the snapshot before stays.
         """
-        old, new = self._previous, self._build_segment(vectors)
-        gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
-        segments = [segment for segment in (*old.segments, new) if segment.is_needed]
-        return Snapshot(
-            segments=tuple(segments) or (new,),
-            order=_order_files(old, ~gone, new.tables.files.paths),
-            frequencies=_count_frequencies(old, gone, new, len(old.terms)),
-            terms=old.terms,
-            names=old.names,
-            history=old.history if history is None else history,
-        )
-
-    def _build_segment(self, vectors: Floats) -> Segment:
-        old = self._previous
-        terms = self._terms.build()
-        return Segment(
+        old, terms = self._previous, self._terms.build()
+        new = Segment(
             tables=self._new.tables(terms.lengths()),
             new_terms=old.terms.since(sum(len(segment.new_terms) for segment in old.segments)),
             new_names=old.names.since(sum(len(segment.new_names) for segment in old.segments)),
@@ -176,6 +162,16 @@ class SnapshotBuilder:
             topic_terms=self._topic_terms.build(),
             folder_terms=self._folder_terms.build(),
             vectors=vectors,
+        )
+        gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
+        segments = [segment for segment in (*old.segments, new) if segment.is_needed]
+        return Snapshot(
+            segments=tuple(segments) or (new,),
+            order=_order_files(old, ~gone, new.tables.files.paths),
+            frequencies=_count_frequencies(old, gone, new, len(old.terms)),
+            terms=old.terms,
+            names=old.names,
+            history=old.history if history is None else history,
         )
 
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -193,15 +193,30 @@ class Publisher:
                 generation, counts = await asyncio.to_thread(_stage, index.folder, folder)
                 name = name_beside(index.name, generation.commit.sha) if beside else index.name
                 before = await self.manifests.read(name) if beside else base
-                if before is not None and listed is not None and _is_same(before, generation):
-                    return Publication(manifest=before)
+                if before is not None and listed is not None:
+                    made = (before.status.commit, before.status.indexed_at, before.provenance)
+                    if made == (generation.commit.sha, generation.indexed_at, generation.provenance):
+                        return Publication(manifest=before)
+                # Of the generation that is published: the index may have another one meanwhile.
+                status = replace(
+                    await index.status(),
+                    path="",
+                    commit=generation.commit.sha,
+                    branch=generation.commit.branch,
+                    indexed_at=generation.indexed_at,
+                    commits_behind=0,
+                    skipped=generation.skipped,
+                    files=counts["files"],
+                    chunks=counts["chunks"],
+                    symbols=counts["symbols"],
+                )
                 manifest = Manifest(
                     repository=name,
                     version=(before.version if before else 0) + 1,
                     publication=publication,
                     listing="",
                     provenance=generation.provenance,
-                    status=_describe_generation(await index.status(), generation, counts),
+                    status=status,
                 )
                 return await self._send(index, folder, generation, listed, manifest)
         finally:
@@ -227,8 +242,12 @@ class Publisher:
         history = await asyncio.to_thread(_pack_history, index.repository, generation, folder, base)
         packer = BundlePacker(prefix, base)
         sent = await self._send_bundles(packer.pack(folder, await asyncio.to_thread(_list_staged, folder)))
-        for file in _list_carried(base, history, [file.path for file in packer.files]):
-            packer.carry(file)
+        # Packs of the base that still belong to the history, and were not written again.
+        packs = {f"{_PACKS}/pack-{pack.name}.{kind}" for pack in history.packs for kind in ("pack", "idx")}
+        carried = packs.difference(file.path for file in packer.files)
+        for file in base.files if base is not None else ():
+            if file.path in carried:
+                packer.carry(file)
         listing = GenerationListing(files=tuple(packer.files), bundles=tuple(packer.bundles), history=history)
         data = await asyncio.to_thread(encode_listing, listing)
         manifest = replace(manifest, listing=hashlib.sha256(data).hexdigest())
@@ -301,27 +320,6 @@ def _stage(source: DataFolder, folder: Path) -> tuple[Generation, dict[str, int]
         catalog.close()
 
 
-def _describe_generation(status: IndexStatus, generation: Generation, counts: Mapping[str, int]) -> IndexStatus:
-    """Describe the generation that is published; the index may have another one meanwhile."""
-    return replace(
-        status,
-        path="",
-        commit=generation.commit.sha,
-        branch=generation.commit.branch,
-        indexed_at=generation.indexed_at,
-        commits_behind=0,
-        files=counts["files"],
-        chunks=counts["chunks"],
-        symbols=counts["symbols"],
-        skipped=generation.skipped,
-    )
-
-
-def _is_same(base: Manifest, generation: Generation) -> bool:
-    mine = (generation.commit.sha, generation.indexed_at, generation.provenance)
-    return (base.status.commit, base.status.indexed_at, base.provenance) == mine
-
-
 def _list_staged(folder: Path) -> list[str]:
     """List the files to publish, without those of SQLite and git next to them."""
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -355,12 +353,6 @@ def _pack_history(
     return History(branch=generation.commit.branch, sha=sha, refs=tags, packs=tuple(packs), shallow=boundary)
 
 
-def _list_carried(base: GenerationListing | None, history: History, written: Collection[str]) -> list[ListedFile]:
-    """List the files of the base's packs that still belong to the history, and were not written again."""
-    wanted = {f"{_PACKS}/pack-{pack.name}.{kind}" for pack in history.packs for kind in ("pack", "idx")}
-    return [file for file in (base.files if base else ()) if file.path in wanted.difference(written)]
-
-
 class PublishedIndex:
     """A repository's index on this machine. Not published is not indexed: the next refresh makes up for it."""
 
@@ -380,9 +372,8 @@ class PublishedIndex:
 
     async def is_current(self) -> bool:
         """Whether the commit of the repository's ref is indexed here, and published."""
-        return await self._index.is_current() and await self._is_published()
-
-    async def _is_published(self) -> bool:
+        if not await self._index.is_current():
+            return False
         manifest, status = await self._publisher.manifests.read(self.name), await self._index.status()
         if manifest is None:
             return False

@@ -12,7 +12,7 @@ import logging
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,11 +79,12 @@ class Catalog:
             prepare_schema(path)
             self._file_identity = _identify_file(path)
             self._db = self._connect()
-            try:
-                self._check_tables()
-            except BaseException:
-                self._db.close()
-                raise
+            with ExitStack() as stack:
+                stack.callback(self._db.close)
+                found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+                if missing := [name for name in TABLES if name not in found]:
+                    raise make_damaged_catalog_error(self._path, f"the table {missing[0]} is missing")
+                stack.pop_all()
 
     def _check_file(self) -> None:
         """Compare the file with its digest; if there is none, look at least for what SQLite could stumble over."""
@@ -96,11 +97,6 @@ class Catalog:
                 is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         if not is_sound:
             raise make_damaged_catalog_error(self._path, "it was changed by another program")
-
-    def _check_tables(self) -> None:
-        found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if missing := [name for name in TABLES if name not in found]:
-            raise make_damaged_catalog_error(self._path, f"the table {missing[0]} is missing")
 
     @contextmanager
     def _map_errors(self) -> Iterator[None]:

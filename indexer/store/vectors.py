@@ -94,7 +94,10 @@ class ChromaCollection(ABC):
 
         A batch that was stored stays if a later one fails.
         """
-        _check_shape(keys, vectors, self._dimensions)
+        if vectors.shape != (len(keys), self._dimensions):
+            shape = (len(keys), self._dimensions)
+            message = f"{len(keys)} keys need vectors of shape {shape}, not {vectors.shape}."
+            raise ValueError(message)
         last = {key: row for row, key in enumerate(keys)}  # Chroma refuses a key twice in a call
         waiting = list(last)
         with self._track_changes():
@@ -114,7 +117,10 @@ class ChromaCollection(ABC):
             for batch in _split_batches(list(dict.fromkeys(keys)), _READ_BATCH):
                 answer: Any = self._collection.get(ids=batch, include=["embeddings"])
                 rows.update(zip(answer["ids"], np.asarray(answer["embeddings"], dtype=np.float32), strict=True))
-        return _stack_in_order(keys, rows, self._dimensions)
+        if absent := [key for key in keys if key not in rows]:
+            message = f"{len(absent)} of {len(keys)} keys have no vector, {absent[0]!r} among them."
+            raise MissingVectors(message)
+        return np.array([rows[key] for key in keys], dtype=np.float32).reshape(len(keys), self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
         """Delete the vectors of the keys, of which some may have none; files do not shrink, but space is reused."""
@@ -274,32 +280,15 @@ def _is_storage_fault(error: BaseException) -> bool:
 
 def _make_storage_error(folder: Path, error: BaseException) -> StorageError:
     text = str(error)
-    if isinstance(error, OSError) or _UNWRITABLE.search(text) or _is_full(folder):
+    # Chroma's message about a full disk depends on the file that it was writing.
+    is_full = folder.exists() and shutil.disk_usage(folder).free < _MIN_FREE
+    if isinstance(error, OSError) or _UNWRITABLE.search(text) or is_full:
         return StorageUnwritable(
             f"{folder} cannot be written: make room on the disk or check its permissions. ({text})"
         )
     if _LOCKED.search(text):
         return StorageLocked(f"Another process is writing to {folder}; try again when it has finished.")
     return DamagedVectors(f"The vectors in {folder} cannot be read and must be rebuilt. ({text})")
-
-
-def _is_full(folder: Path) -> bool:
-    """Whether the disk is full; Chroma's message depends on the file that it was writing."""
-    return folder.exists() and shutil.disk_usage(folder).free < _MIN_FREE
-
-
-def _check_shape(keys: Sequence[str], vectors: FloatArray, dimensions: int) -> None:
-    if vectors.shape != (len(keys), dimensions):
-        message = f"{len(keys)} keys need vectors of shape ({len(keys)}, {dimensions}), not {vectors.shape}."
-        raise ValueError(message)
-
-
-def _stack_in_order(keys: Sequence[str], rows: dict[str, FloatArray], dimensions: int) -> FloatArray:
-    absent = [key for key in keys if key not in rows]
-    if absent:
-        message = f"{len(absent)} of {len(keys)} keys have no vector, {absent[0]!r} among them."
-        raise MissingVectors(message)
-    return np.array([rows[key] for key in keys], dtype=np.float32).reshape(len(keys), dimensions)
 
 
 def _split_batches(items: list[T], size: int) -> Iterator[list[T]]:
