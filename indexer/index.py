@@ -134,15 +134,13 @@ class CodeIndex:
                 # Only now, as the folder is named after the repository's own name.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
-                made_with = make_fingerprint(chosen, include, exclude, large)
-                parsers = Parsers(PlainFiles(home), parser_pool)
                 return cls(
                     repository,
                     folder,
                     chosen,
                     vectors=VectorPlace(folder, chroma_url),
-                    parsers=parsers,
-                    provenance=made_with,
+                    parsers=Parsers(PlainFiles(home), parser_pool),
+                    provenance=make_fingerprint(chosen, include, exclude, large),
                     fusion=fusion,
                     ref=ref,
                     limits=limits or IndexLimits(),
@@ -489,8 +487,17 @@ class CodeIndex:
 
     def _status(self) -> IndexStatus:
         generation, counts, damage = self._describe()
-        behind, problems = self._count_behind(generation) if generation else (None, ())
+        behind: int | None = None
+        problems: tuple[str, ...] = ()
+        if generation is not None:
+            try:
+                head = self._repository.resolve_ref(self._ref)
+                behind = self._repository.measure_drift(generation.commit.sha, head, ()).behind
+            except RepositoryError as error:  # it is damaged or gone
+                problems = (str(error),)
         name, skipped = self._repository.name, generation.skipped if generation else {}
+        reasons = self._parsers.map_plain_reasons() if generation else {}
+        plain = self._catalogs.get().list_paths_of(generation.id, reasons) if generation and reasons else []
         lacking = describe_partial(name, self._repository.root, skipped)
         over = describe_limits(name, skipped, self._limits)
         return IndexStatus(
@@ -504,15 +511,10 @@ class CodeIndex:
             embedder=self._embedder.name,
             disk_bytes=measure_folder(self._folder.root),
             skipped=skipped,
-            plain_files=self._list_plain_files(generation) if generation else (),
+            plain_files=tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in plain),
             warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *lacking, *over),
             branches=(),
         )
-
-    def _list_plain_files(self, generation: Generation) -> tuple[PlainFile, ...]:
-        reasons = self._parsers.map_plain_reasons()
-        paths = self._catalogs.get().list_paths_of(generation.id, reasons) if reasons else []
-        return tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in paths)
 
     def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
         """Read the newest generation, its counts and its problems from the catalog."""
@@ -546,15 +548,6 @@ class CodeIndex:
         except RepositoryError as error:  # nothing is known of a working tree whose commit cannot be read
             log.warning("%s: %s", self.name, error)
             return ()
-
-    def _count_behind(self, generation: Generation) -> tuple[int | None, tuple[str, ...]]:
-        """Count the commits since a generation; a damaged or missing repository leads to a warning."""
-        try:
-            head = self._repository.resolve_ref(self._ref)
-        except RepositoryError as error:
-            return None, (str(error),)
-        indexed = generation.commit.sha
-        return 0 if head == indexed else self._repository.count_commits_between(indexed, head), ()
 
 
 def _import_readers() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from indexer.diffs.patch import RawChange, read_raw
 from indexer.git.git_command import GitCommand, decode_output
-from indexer.git.objects import TreeEntry, TreeListing
+from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository
 from indexer.search.path_traits import read_path_traits
 from indexer.types import ChangedFile
@@ -70,27 +70,22 @@ def _is_below(raw: RawChange, paths: Sequence[str]) -> bool:
     return not paths or any(f"{name}/".startswith(f"{path}/") for name in names for path in paths)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """The rules' decisions about the files of one commit."""
-
-    entries: Mapping[str, TreeEntry]
-    reasons: Mapping[str, str]
+def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> Mapping[str, TreeEntry | str]:
+    """Return what the rules make of the files of one commit: what to read, or why it is left out."""
+    listing = repository.list_paths(sha, names)
+    return {one.path: one for one in listing.entries} | {one.path: one.reason for one in listing.omissions}
 
 
-def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> _Side:
-    listing = repository.list_paths(sha, names) if names else TreeListing(entries=(), omissions=())
-    return _Side({one.path: one for one in listing.entries}, {one.path: one.reason for one in listing.omissions})
-
-
-def _judge(raw: RawChange, older: _Side, newer: _Side) -> FileDifference | str:
+def _judge(
+    raw: RawChange, older: Mapping[str, TreeEntry | str], newer: Mapping[str, TreeEntry | str]
+) -> FileDifference | str:
     """Return the contents of both sides, or why they are not to be shown."""
     found: list[TreeEntry | None] = []
     for name, side in ((raw.old, older), (raw.new, newer)):
-        path = decode_output(name)
-        if name and path not in side.entries:
-            return side.reasons.get(path, "not indexed")
-        found.append(side.entries[path] if name else None)
+        entry = side.get(decode_output(name), "not indexed") if name else None
+        if isinstance(entry, str):
+            return entry
+        found.append(entry)
     old, new = found
     path = (new or old or TreeEntry(path="", blob="", size=0)).path
     former = old.path if old is not None and old.path != path else ""

@@ -11,7 +11,6 @@ from indexer.diffs.changed_files import FileDifference, FileDifferences, list_di
 from indexer.diffs.patch import PATCH_OPTIONS, Hunk, read_patch
 from indexer.git.file_contents import read_masked_lines
 from indexer.git.git_command import GitCommand
-from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository
 from indexer.types import ChangedFile, ChangedPlace, Comparison, DiffQuery, Tag
 
@@ -28,22 +27,17 @@ _TO_CHECKERS = re.compile(
 
 def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -> Sequence[ChangedPlace] | str:
     """Read the changed places of a file, in order, or the reason for showing none."""
-    old, new = _read_side(repository, one.old), _read_side(repository, one.new)
-    for side in (old, new):
-        if isinstance(side, str):
-            return side
-    if isinstance(old, str) or isinstance(new, str):  # for the type checker, which does not follow the loop
-        return "not indexed"
+    old = read_masked_lines(repository, one.old) if one.old is not None else []
+    new = read_masked_lines(repository, one.new) if one.new is not None else []
+    if isinstance(old, str):
+        return old
+    if isinstance(new, str):
+        return new
     hunks = [hunk for hunk in _list_hunks(repository.git, one, old, new) if hunk.touches(query.lines)]
     most = len(hunks) if query.is_whole else MOST_PLACES
     telling = sorted(hunks, key=lambda hunk: _is_trivial(hunk, old, new))[:most]
     shown = None if query.is_whole else MOST_LINES
     return [_make_place(one, hunk, old, new, shown) for hunk in sorted(telling, key=lambda hunk: hunk.new_line)]
-
-
-def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
-    """Read the masked lines of a side, none if there is no file; or why it is not indexed."""
-    return [] if entry is None else read_masked_lines(repository, entry)
 
 
 def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[Hunk]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.embedder import Embedder, EmbeddingInput
-from indexer.git.objects import NOT_FETCHED, OVER, OVER_CHUNKS, OVER_NAMES, OVER_WORDS, Omission, TreeChanges, TreeEntry
+from indexer.git.objects import NOT_FETCHED, OVER, OVER_CHUNKS, OVER_NAMES, OVER_WORDS, Omission, TreeEntry
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
@@ -146,7 +146,12 @@ def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation,
         )
     generation, snapshot = current
     changes = parts.repository.compare_commits(generation.commit.sha, commit.sha)
-    if changes is None or _may_exceed(parts.limits, generation, snapshot, changes):
+    if changes is None:
+        return _plan_from_listing(parts, commit, generation, snapshot)
+    # Only the whole tree tells what of it is within the limits.
+    is_large = sum(entry.size for entry in changes.entries) > parts.limits.bytes * _LARGE_CHANGE
+    is_many = len(snapshot.files.paths) + len(changes.entries) > parts.limits.files
+    if is_large or is_many or not {NOT_FETCHED, *OVER}.isdisjoint(generation.skipped):
         return _plan_from_listing(parts, commit, generation, snapshot)
     rows = (parts.catalog.file(generation.id, path) for path in changes.touched)
     removed = frozenset(row.id for row in rows if row is not None)
@@ -157,13 +162,6 @@ def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation,
         touched=changes.touched,
         previous=snapshot,
     )
-
-
-def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot, changes: TreeChanges) -> bool:
-    """Whether only the whole tree can tell which of it is within the limits."""
-    is_large = sum(entry.size for entry in changes.entries) > limits.bytes * _LARGE_CHANGE
-    files = len(snapshot.files.paths) + len(changes.entries)
-    return is_large or files > limits.files or not {NOT_FETCHED, *OVER}.isdisjoint(generation.skipped)
 
 
 def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
@@ -206,7 +204,11 @@ class _Build:
         self._generation = generation
         self.unfit: list[Omission] = []
         self._progress = progress
-        self._chunks, self._names = _count_kept(plan)
+        self._chunks = self._names = 0  # uses of names take no memory
+        if plan.previous is not None:
+            files = plan.previous.files
+            kept = ~np.isin(files.ids, np.fromiter(plan.removed, dtype=np.int64))
+            self._chunks, self._names = int(files.chunks[kept].sum()), int(files.definitions[kept].sum())
         self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
         self._vectors = _VectorFeed(parts, is_first=plan.previous is None)
 
@@ -264,15 +266,6 @@ class _Build:
         chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
         self._assembly.add(file_id, file_entry, parsed, add_path(contents.bags, entry.path), chunk_ids)
         self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
-
-
-def _count_kept(plan: RefreshPlan) -> tuple[int, int]:
-    """Count the chunks and the definitions that stay of the generation before; uses of names take no memory."""
-    if plan.previous is None:
-        return 0, 0
-    files = plan.previous.files
-    kept = ~np.isin(files.ids, np.fromiter(plan.removed, dtype=np.int64))
-    return int(files.chunks[kept].sum()), int(files.definitions[kept].sum())
 
 
 class _VectorFeed:

@@ -132,7 +132,9 @@ class CommitQueries:
             *_configure(sha), "log", *_OPTIONS, *follow, f"--max-count={_MAX_COMMITS}", f"--format={_PEOPLE_FORMAT}",
             sha, "--", *((path,) if path else ()), seconds=_TIMEOUT_SECONDS,
         )  # fmt: skip
-        lines = self._count_lines(sha, path) if is_file else Counter()
+        lines: Counter[str] = Counter()
+        for origin in self.list_origins(sha, path, ()) if is_file else ():
+            lines[origin.revision.author] += origin.lines
         severed = self._history.read_shallow_commits()
         people = list(_read_people(output or b"", lines, severed))
         commits = sum(one.commits for one in people)
@@ -142,12 +144,6 @@ class CommitQueries:
             lines=sum(lines.values()),
             complete=output is not None and commits < _MAX_COMMITS and not severed,
         )
-
-    def _count_lines(self, sha: str, path: str) -> Counter[str]:
-        lines: Counter[str] = Counter()
-        for origin in self.list_origins(sha, path, ()):
-            lines[origin.revision.author] += origin.lines
-        return lines
 
     def list_origins(self, sha: str, path: str, lines: Sequence[tuple[int, int]]) -> tuple[LineOrigin, ...]:
         """Find the commits that last wrote some lines of a file, or all, by number of lines.

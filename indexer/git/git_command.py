@@ -47,6 +47,11 @@ def make_command_error(git_dir: Path, complaint: str) -> RepositoryError:
     )
 
 
+def make_missing_git_error(error: OSError) -> RepositoryError:
+    """Say that there is no git."""
+    return RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.")
+
+
 def make_too_large_error(git_dir: Path, what: str) -> RepositoryTooLarge:
     """Make the error for a repository larger than any real one, perhaps made so to block its readers."""
     return RepositoryTooLarge(

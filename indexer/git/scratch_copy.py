@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from indexer.errors import RepositoryError
-from indexer.git.git_command import decode_output, make_command_error, make_open_error
+from indexer.git.git_command import decode_output, make_command_error, make_missing_git_error, make_open_error
 from indexer.subprocesses import kill_session, start_git_async
 
 SECONDS = 600.0  # that copying may take
@@ -74,7 +74,7 @@ async def _run(arguments: list[str], place: Path) -> bytes:
     try:
         process = await start_git_async(arguments, protocols="file")
     except OSError as error:
-        raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
+        raise make_missing_git_error(error) from error
     try:
         async with asyncio.timeout(SECONDS):
             output, complaint = await process.communicate()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import RepositoryError
+from indexer.git.git_command import make_missing_git_error
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.subprocesses import kill_session, start_git_async
 
@@ -68,7 +69,12 @@ class Transport:
         descriptors in `pass_fds`, so a lock on one of them lasts as long as the command.
         """
         with self._open_token_pipe() as token:
-            process = await self._start(self._make_command(arguments, token), (*pass_fds, *token))
+            protocols = _PROTOCOLS[self._remote.address.scheme]
+            command, descriptors = self._make_command(arguments, token), (*pass_fds, *token)
+            try:
+                process = await start_git_async(command, protocols=protocols, pass_fds=descriptors)
+            except OSError as error:
+                raise make_missing_git_error(error) from error
             reads = [asyncio.create_task(self._read_stream(pipe)) for pipe in (process.stdout, process.stderr)]
             try:
                 async with asyncio.timeout(seconds):
@@ -82,13 +88,6 @@ class Transport:
         return CompletedCommand(
             status=process.returncode or 0, output=output, complaint=complaint.decode("utf-8", "backslashreplace")
         )
-
-    async def _start(self, arguments: list[str], descriptors: Sequence[int]) -> asyncio.subprocess.Process:
-        protocols = _PROTOCOLS[self._remote.address.scheme]
-        try:
-            return await start_git_async(arguments, protocols=protocols, pass_fds=descriptors)
-        except OSError as error:
-            raise RepositoryError(f"git cannot be started: {error.strerror}. Install git, and try again.") from error
 
     async def _read_stream(self, stream: asyncio.StreamReader | None) -> bytes:
         output = bytearray()
