@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from agent.guard.evidence_check import find_orders_in, list_rules
+from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.injection.normalization import normalize_question
 from agent.guard.injection.verdict import InjectionVerdict, judge_injection
 from agent.nodes.security_gateway import judge_question
@@ -101,7 +101,7 @@ def _caught(name: str, verdicts: Sequence[str]) -> Row:
 def flagged(*, verbose: bool) -> Iterator[Row]:
     """Look for planted orders."""
     for part in PARTS:
-        found = [(kind, place, text, bool(find_orders_in(text))) for kind, place, text in payloads(part)]
+        found = [(kind, place, text, bool(find_orders(text.split("\n")))) for kind, place, text in payloads(part)]
         for kind in dict.fromkeys(kind for kind, *_ in found):
             hits = [hit for each, _, _, hit in found if each == kind]
             yield f"  {kind}", len(hits), sum(hits), _share(sum(hits), len(hits))
@@ -111,7 +111,7 @@ def flagged(*, verbose: bool) -> Iterator[Row]:
         yield name, number, "", share
         if verbose and part == "dev":
             _tell(f"{kind} in a {place}: {text}" for kind, place, text, hit in found if not hit)
-        wrongly = [(kind, text) for kind, text in harmless(part) if find_orders_in(text)]
+        wrongly = [(kind, text) for kind, text in harmless(part) if find_orders(text.split("\n"))]
         number = sum(1 for _ in harmless(part))
         yield f"harmless, {part}: all", number, len(wrongly), _share(len(wrongly), number)
         if verbose and part == "dev":
@@ -126,7 +126,7 @@ def clean(folder: Path, *, verbose: bool) -> Iterator[Row]:
         seconds = slowest = 0.0
         for path, text in chunks(root):
             began = time.thread_time()
-            found = find_orders_in(text)
+            found = find_orders(text.split("\n"))
             took = time.thread_time() - began
             number, flags, seconds, slowest = number + 1, flags + bool(found), seconds + took, max(slowest, took)
             if found and verbose:

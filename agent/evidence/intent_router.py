@@ -580,7 +580,6 @@ _MEANINGS: Mapping[IntentName, str] = {
     "people": "who wrote `{}`?",
     "changes": "when was `{}` changed?",
 }
-_Choice = Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]
 _KINDS: Mapping[IntentName, Lookup] = {
     "people": "people",
     "origin": "changes",
@@ -590,7 +589,7 @@ _KINDS: Mapping[IntentName, Lookup] = {
     "changes": "changes",
 }
 _BY_NAME: Mapping[IntentName, Lookup] = {"callees": "callees", "tests": "tests", "definition": "definition"}
-_CHOICES: Mapping[IntentName, _Choice] = {
+_CHOICES: Mapping[IntentName, Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]] = {
     **dict.fromkeys(("callers", "absence"), _route_uses),
     **dict.fromkeys(_BY_NAME, _route_name),
     **dict.fromkeys(_KINDS, _route_kind),

@@ -7,24 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import unquote
 
 from agent.evidence.refs import is_test_or_docs
 from agent.ports import CodeSearch, SourceFiles
 from indexer.errors import UnknownRevision
-from indexer.types import DiffQuery, LogQuery
+from indexer.types import DiffQuery, FileEntry, LeftOut, LogQuery
 
-
-class HasPath(Protocol):
-    """Anything of a commit that has a path in it."""
-
-    @property
-    def path(self) -> str:
-        """The path, from the top of the repository."""
-
-
-Entry = TypeVar("Entry", bound=HasPath)
+Entry = TypeVar("Entry", FileEntry, LeftOut)
 
 
 class FilePathLookup(Generic[Entry]):
@@ -37,7 +28,7 @@ class FilePathLookup(Generic[Entry]):
     def __init__(self, files: Sequence[Entry], written: Iterable[str]) -> None:
         # Of thousands of files a few end alike: to look at every end once costs less than to take every path apart.
         ends = tuple({parts[-1] for parts in map(_split_path, written) if parts})
-        self._files = [entry for entry in files if fold_name(entry.path).endswith(ends)]
+        self._files: list[Entry] = [entry for entry in files if fold_name(entry.path).endswith(ends)]
 
     def find(self, written: str) -> Entry | None:
         """Return the one file that a written path means; None if none or several match."""

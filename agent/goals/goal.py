@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Generic, TypedDict, TypeVar
@@ -178,9 +178,6 @@ def describe_left_out(changes: Sequence[FileChange], counted: Sequence[FileChang
     """Say which changes do not count, after a sentence on the check; empty if all do."""
     paths = [one.path.decode(errors="replace") for one in changes if one not in counted]
     return f" Left out of the check: your changes of {', '.join(paths)[:500]}." if paths else ""
-
-
-GoalMaker = Callable[[str, Mapping[str, Any]], Goal[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,8 +17,8 @@ from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.goals.goal import (
     LONGEST_TASK,
     MOST_ITERATIONS,
+    Goal,
     GoalDeps,
-    GoalMaker,
     GoalProposal,
     GoalRequest,
     GoalState,
@@ -65,7 +65,7 @@ class GoalAgent:
         *,
         sandbox: Sandbox,
         open_copy: Callable[[str, str], AbstractAsyncContextManager[WorkingCopy]],
-        goals: GoalMaker,
+        goals: Callable[[str, Mapping[str, Any]], Goal[Any]],
         tools: ToolMenu,
         models: ModelSource,
         limits: TurnLimits = GOAL_LIMITS,

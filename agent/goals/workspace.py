@@ -89,8 +89,6 @@ def sweep_copies(place: Path) -> None:
 
 LONGEST_COMMAND = 2_000  # characters of one that the record keeps
 
-OpenCopy = Callable[[], AbstractAsyncContextManager[WorkingCopy]]
-
 
 class CommandRecord:
     """One command of a run, as displayed."""
@@ -141,7 +139,7 @@ class Workspace:
 @asynccontextmanager
 async def open_workspace(
     sandbox: Sandbox,
-    open_copy: OpenCopy,
+    open_copy: Callable[[], AbstractAsyncContextManager[WorkingCopy]],
     record: CommandRecord,
     limits: SandboxLimits,
     changes: Sequence[FileChange] = (),

@@ -51,11 +51,6 @@ def _find_flags(text: str) -> tuple[Flag, ...]:
     return tuple(merged)
 
 
-def find_orders_in(text: str) -> tuple[Flag, ...]:
-    """Find the passages of one text."""
-    return find_orders(text.split("\n"))
-
-
 def mark_orders(lines: Sequence[str], flags: Sequence[Flag]) -> list[str]:
     """Put flagged passages between two remarks, without changing any line."""
     opens, closes = {flag.first for flag in flags}, {flag.last for flag in flags}

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 Form = TypeVar("Form", bound="BaseModel")
 T = TypeVar("T")
 Spend = Callable[[TokenUsage], None]
-Write = Callable[[str], None]
 
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
@@ -129,7 +128,7 @@ class LangChainChatModel:
         self,
         messages: Sequence[BaseMessage],
         tools: Sequence[Mapping[str, Any]],
-        write: Write,
+        write: Callable[[str], None],
         timeouts: ModelTimeouts,
         spend: Spend,
     ) -> AIMessage:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from agent import chat
 from agent.answering.rounds import KeptReply, answer_with_tools, limit_reply
@@ -38,10 +38,6 @@ from agent.tools.registry import (
     make_call_key,
     merge_refs,
 )
-
-if TYPE_CHECKING:
-    AskModel = Callable[[Sequence[chat.BaseMessage]], Awaitable[chat.AIMessage | None]]
-
 
 _FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
@@ -81,7 +77,10 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _take_step(
-    state: AgentState, step: int, conversation: Sequence[chat.BaseMessage], ask: AskModel | None
+    state: AgentState,
+    step: int,
+    conversation: Sequence[chat.BaseMessage],
+    ask: Callable[[Sequence[chat.BaseMessage]], Awaitable[chat.AIMessage | None]] | None,
 ) -> chat.AIMessage:
     reply = await ask(conversation) if ask is not None else None
     if reply is not None:

@@ -19,7 +19,6 @@ _SHRINK_STEP = 500  # pages
 _BUSY_STEP = 0.02  # seconds
 
 Result = TypeVar("Result")
-Prepare = Callable[[sqlite3.Connection], None]
 
 
 class SqliteDatabase(Database):
@@ -78,7 +77,7 @@ async def open_sqlite(
     schema: Schema,
     errors: DatabaseErrors,
     *,
-    prepare: Prepare,
+    prepare: Callable[[sqlite3.Connection], None],
     synchronous: Literal["FULL", "NORMAL"],
     busy_seconds: float = 5.0,
 ) -> AsyncIterator[SqliteDatabase]:

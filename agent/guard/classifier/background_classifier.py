@@ -72,11 +72,6 @@ class BackgroundClassifier:
             threads.shutdown(wait=False, cancel_futures=True)
             await asyncio.wait({loading})
 
-    async def wait_until_loaded(self) -> bool:
-        """Wait until the model is loaded (True) or has failed to load (False)."""
-        await self._is_settled.wait()
-        return self._model is not None
-
     async def classify(self, text: str) -> Classified:
         """Return the model's judgement of a text, or why it cannot be asked now."""
         if self._model is None:

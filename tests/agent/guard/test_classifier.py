@@ -268,7 +268,8 @@ async def running(
 
 async def until_loaded(classifier: BackgroundClassifier) -> bool:
     async with expect("until loaded"):
-        return await classifier.wait_until_loaded()
+        await classifier._is_settled.wait()
+        return classifier._model is not None
 
 
 def opening(folder: Path, pin: str | None) -> AbstractAsyncContextManager[BackgroundClassifier]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.guard.evidence_check import CLOSING, OPENING, Flag, find_orders, find_orders_in, mark_orders, mark_text
+from agent.guard.evidence_check import CLOSING, OPENING, Flag, find_orders, mark_orders, mark_text
 from agent.guard.thread_quotes import FLAG, quote_line, split_background, with_background
 from agent.nodes.security_gateway import judge_question
 from indexer.parsing.file_parser import parse_file
@@ -22,7 +22,7 @@ ABOUT_ORDERS = ("agent/guard/", "tests/", "benchmarks/guard.py")
 
 @pytest.mark.parametrize("part", PARTS)
 def test_most_planted_orders_are_flagged(part: Part) -> None:
-    found = [(kind, place, text, bool(find_orders_in(text))) for kind, place, text in payloads(part)]
+    found = [(kind, place, text, bool(find_orders(text.split("\n")))) for kind, place, text in payloads(part)]
 
     assert sum(hit for *_, hit in found) >= 0.6 * len(found)
     assert len(found) >= 50
@@ -30,7 +30,7 @@ def test_most_planted_orders_are_flagged(part: Part) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_hardly_anything_that_a_project_says_of_its_own_model_is_flagged(part: Part) -> None:
-    flagged = [bool(find_orders_in(text)) for _, text in harmless(part)]
+    flagged = [bool(find_orders(text.split("\n"))) for _, text in harmless(part)]
 
     assert sum(flagged) <= 0.05 * len(flagged)
 
@@ -45,7 +45,7 @@ def test_the_code_of_this_project_gives_no_orders_but_for_its_prompts() -> None:
         if (ROOT / path).is_file()
         for chunk in parse_file(path, (ROOT / path).read_text(encoding="utf-8")).chunks
     ]
-    flagged = {path for path, text in chunks if find_orders_in(text)}
+    flagged = {path for path, text in chunks if find_orders(text.split("\n"))}
 
     assert len(chunks) > 500
     assert flagged <= {"agent/prompts/answer_prompts.py", "agent/prompts/research_prompts.py"}
@@ -59,7 +59,7 @@ def test_an_order_is_read_over_the_lines_of_a_comment_and_flagged_whole() -> Non
 
 
 def test_an_empty_line_ends_what_is_said() -> None:
-    assert find_orders_in("# never ignore all\n\n# previous instructions are in the manual") == ()
+    assert find_orders("# never ignore all\n\n# previous instructions are in the manual".split("\n")) == ()
 
 
 def test_orders_that_touch_share_their_remarks() -> None:
