@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -80,6 +82,23 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGINT)
         signal.signal(signal.SIGINT, before)
+
+
+async def run_abandonable(call: Callable[[], T]) -> T:
+    """Make a call in a thread that nobody waits for: one that reads or writes may never return, and must not keep a
+    cancelled caller, or the end of the process.
+    """
+    called: Future[T] = Future()
+    called.set_running_or_notify_cancel()
+
+    def work() -> None:
+        try:
+            called.set_result(call())
+        except Exception as error:  # noqa: BLE001 - the caller's to handle
+            called.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await asyncio.wrap_future(called)
 
 
 @asynccontextmanager

@@ -31,12 +31,10 @@ async def serve_mcp(
         async with open_local_core(settings, tables, LoggingDisplay(), say=say) as core:
             await loading
             from bot.surfaces.mcp.mcp_server import make_server
-            from bot.surfaces.mcp.mcp_stdio import Wire, serve_stdio
+            from bot.surfaces.mcp.mcp_stdio import serve_stdio
 
             principal = make_local_principal()
-            server = make_server(core, lambda: principal)
-            wire = await Wire.take()
-            await serve_stdio(server, wire)
+            await serve_stdio(make_server(core, lambda: principal))
     finally:
         await asyncio.wait({loading})
     from bot.adapters.terminal.output import CommandOutcome  # no client has to wait for it

@@ -57,7 +57,7 @@ class Wording:
         """Whether the text has the words; a short commit id also counts as the beginning of a longer one."""
         is_commit = _COMMIT.fullmatch(wanted) is not None
         return any(
-            self._begins_alone(begin) and (is_commit or self._ends_alone(end))
+            (not _joins(self._text, begin - 1, begin)) and (is_commit or (not _joins(self._text, end - 1, end)))
             for begin, end in self._find(_plain(wanted))
         )
 
@@ -70,12 +70,6 @@ class Wording:
         while begin >= 0:
             yield begin, begin + len(wanted)
             begin = self._text.find(wanted, begin + 1)
-
-    def _begins_alone(self, begin: int) -> bool:
-        return not _joins(self._text, begin - 1, begin)
-
-    def _ends_alone(self, end: int) -> bool:
-        return not _joins(self._text, end - 1, end)
 
 
 def _plain(text: str) -> str:

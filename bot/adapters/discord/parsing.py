@@ -140,7 +140,7 @@ def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
     """Read a message of a person; None if a bot wrote it, or it names nobody and has no text."""
-    if not _is_by_person(message):
+    if not (message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None):
         return None
     kind = _classify_message(message, channel, own)
     fitting = fit_text(message.content)
@@ -220,7 +220,3 @@ def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
     answered = {own.id if own else 0, message.author.id}
     to_other = replied is not None and replied.author.id not in answered
     return bool(mentioned - list_own_ids(message, own)) or message.mention_everyone or to_other
-
-
-def _is_by_person(message: discord.Message) -> bool:
-    return message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None

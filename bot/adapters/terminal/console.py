@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import io
 import logging
-import threading
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Protocol, TextIO
 
@@ -22,7 +20,7 @@ from bot.errors import BotError, describe_unexpected
 from bot.ports import Answerer, RefSource, RepositoryIndex
 from bot.questions.descriptions import explain_answer
 from bot.repositories.refresh import refresh_index
-from bot.tasks import run_until_interrupt
+from bot.tasks import run_abandonable, run_until_interrupt
 from indexer import IndexerError, describe_error
 
 log = logging.getLogger(__name__)
@@ -66,25 +64,20 @@ class PipedInput:
 
     async def read(self) -> str | None:
         """Wait for the next line; None at the end, and for a stream that cannot be read."""
-        loop = asyncio.get_running_loop()
-        line: asyncio.Future[bytes] = loop.create_future()
-        # In a thread that nobody waits for: at Ctrl-C it may be waiting for a line that never comes.
-        threading.Thread(target=self._read_into, args=(loop, line), daemon=True).start()
-        data = await line
-        return data.decode(self._encoding, "replace").rstrip("\r\n") if data else None
-
-    def _read_into(self, loop: asyncio.AbstractEventLoop, line: asyncio.Future[bytes]) -> None:
         try:
-            data = self._file.readline(4 * MAX_RAW_TEXT)
-            if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):
-                # Too long for any answer: read and discard the rest of the line.
-                while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
-                    pass
+            data = await run_abandonable(self._read_line)
         except OSError as error:
             log.warning("Standard input cannot be read: %s", error)
-            data = b""
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(_set_line, line, data)
+            return None
+        return data.decode(self._encoding, "replace").rstrip("\r\n") if data else None
+
+    def _read_line(self) -> bytes:
+        data = self._file.readline(4 * MAX_RAW_TEXT)
+        if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):
+            # Too long for any answer: read and discard the rest of the line.
+            while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
+                pass
+        return data
 
 
 class ConsoleChat:
@@ -196,11 +189,6 @@ class ConsoleChat:
 
     async def _help(self, _: str) -> None:
         self._terminal.write(HELP)
-
-
-def _set_line(line: asyncio.Future[bytes], data: bytes) -> None:
-    if not line.done():
-        line.set_result(data)
 
 
 def _make_thread() -> str:

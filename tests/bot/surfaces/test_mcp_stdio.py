@@ -89,7 +89,7 @@ async def test_the_end_of_its_input_ends_it_and_nothing_but_messages_was_printed
     async with started(variables | {"CITEBOT_LOG_LEVEL": "debug"}) as process:
         await said_hello(process)
         assert process.stdin is not None
-        process.stdin.write(b"no JSON at all\n\n" + b"x" * 9_000_000 + b"\n")
+        process.stdin.write(b"no JSON at all\n\n" + b"x" * 1_500_000 + b"\n")
         process.stdin.close()
         out, _ = await wait_for(process.communicate(), "process.communicate()")
 
