@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
+import stat
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -26,21 +29,27 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from bot.access import AccessPolicy, AccessRule, ChannelTable
-from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
 from bot.errors import SettingsError
 
 PREFIX = "CITEBOT_"
 # Like `CONFIG_VARIABLE`, it says where settings are read from, so it is no setting itself.
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
-
 # Tables, which no variable can hold.
 TABLES = ("access", "channels", "guard", "living", "mcp", "prices", "repositories", "sandbox", "web")
 # Not settings: values of the variables that tables name, and a remark on a file that is not read.
 _RESOLVED = ("tokens", "remark")
-
 NO_MODEL = "none"
 _MILLION = 1_000_000
 _MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
+FILE_NAME = "citebot.toml"
+CONFIG_VARIABLE = "CITEBOT_CONFIG"
+# Keys that a merely found file may not set: places of data, destinations, access, tokens and
+# taken, and what is loaded of a classifier and shown in the sandbox.
+CHOSEN_ALONE = (
+    "home", "embedder", "model", "small_model", "check_model", "fallback_model", "link_hosts", "web_host", "access",
+    "guard", "keep_question_days", "mcp", "sandbox", "web",
+)  # fmt: skip
+_OF_REPOSITORIES = ("token_variable", "user", "environments")
 
 
 def _split(value: object) -> object:
@@ -88,28 +97,66 @@ def _check_temperature(value: object) -> object:
 
 
 Temperature = Annotated[float | None, BeforeValidator(_check_temperature)]
+
+
 Globs = Annotated[tuple[str, ...], BeforeValidator(_split)]
+
+
 Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
 
 CHANNEL = r"^[^\s*]+$"
+
+
 CHANNEL_ID = r"^(?:[a-z]+:)?[A-Z0-9]+$"
+
+
 # Not as `{1,80}` in the pattern: to count letters of all scripts takes a tenth of a second to compile.
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=80)]
+
+
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
+
+
 Channel = Annotated[str, Field(pattern=CHANNEL)]
+
+
 Channels = tuple[Channel, ...]
+
+
 SEGMENTS = r"^(?:s3|gs|az|file)://[^\s@]+$"
+
+
 CHROMA = r"^https?://[^\s/@?#]+(?:/[^\s@?#]*)?$"
+
+
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
+
+
 DUCKDUCKGO = "duckduckgo"
+
+
 WEB_SEARCH = rf"{HTTP}|^{DUCKDUCKGO}$"
+
+
 SHA256 = r"^[0-9A-Fa-f]{64}$"
+
+
 DIGEST = r"^[0-9a-f]{64}$"
+
+
 PERSON = r"^[a-z]+:[^\s*:]+$"
+
+
 PAGE = r"^(?:https?://[^\s/@?#]+/?)?$"
+
+
 HOST = r"^[^\s/@:]+(?::[0-9]+)?$"
+
+
 Address = Annotated[str, Field(pattern=HTTP)]
+
+
 _WANTED = {
     HTTP: "This is not an address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is not an address. It has to begin with ws:// or wss://, followed by a host",
@@ -258,7 +305,11 @@ _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "tokens": TokenTable,
     "web": WebTable,
 }
+
+
 _SEVERAL = frozenset({"access.rules", "mcp.tokens", "repositories"})  # lists of tables
+
+
 _LIST = 'This is a list of texts, such as ["one", "another"]'
 
 
@@ -266,7 +317,7 @@ class Settings(BaseModel):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
     Keys, tokens, addresses and all of Slack are read from the environment alone: no file must be able to send a key or
-    a question to an address of its choice. A citebot.toml that nobody named may set still less (`bot.config_file`).
+    a question to an address of its choice. A citebot.toml that nobody named may set still less (`bot.settings`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -495,3 +546,86 @@ def _describe_unknown_key(key: str) -> str:
 
 def _format_problems(problems: list[str]) -> str:
     return problems[0] if len(problems) == 1 else "\n  ".join([f"{len(problems)} settings are wrong:", *problems])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConfigChoice:
+    """The citebot.toml to read, if any. A chosen one may set everything; `remark` tells of one that is not read."""
+
+    path: Path | None = None
+    is_chosen: bool = False
+    remark: str = ""
+
+    def find_refused(self, content: Mapping[str, Any]) -> Collection[str]:
+        """Name the keys that a file which nobody chose may not set."""
+        if self.is_chosen:
+            return ()
+        tables = content.get("repositories")
+        inner = (
+            {key for table in tables if isinstance(table, dict) for key in table} if isinstance(tables, list) else ()
+        )
+        return [*(key for key in CHOSEN_ALONE if key in content), *(key for key in _OF_REPOSITORIES if key in inner)]
+
+    def explain_refusal(self, keys: Collection[str]) -> str:
+        """Explain how to choose a file that sets such keys."""
+        what = ", ".join(keys)
+        advice = _describe_choosing(self.path or Path(FILE_NAME))
+        return f"{FILE_NAME}: {what} may not be set by a file that you did not name. {advice}"
+
+
+def choose_config(named: str | None, directory: Path, config_home: Path) -> ConfigChoice:
+    """Choose the named file, or the one in the named folder; else that of a directory, else that of the user.
+
+    A directory's file counts only if nobody else can have put it there.
+    """
+    if named:
+        return ConfigChoice(path=_find_named(directory / named), is_chosen=True)
+    own, found = config_home / FILE_NAME, directory / FILE_NAME
+    remark = ""
+    if found.is_file():
+        reason = _explain_distrust(found)
+        if not reason:
+            return ConfigChoice(path=found)
+        remark = f"{found.absolute()} is not read: {reason}. {_describe_choosing(found)}"
+    return ConfigChoice(path=own if own.is_file() else None, is_chosen=True, remark=remark)
+
+
+def _find_named(path: Path) -> Path | None:
+    if path.is_dir():
+        inside = path / FILE_NAME
+        return inside if inside.is_file() else None
+    if not path.is_file():
+        raise SettingsError(f"{CONFIG_VARIABLE} names {path}, which does not exist. Create it or unset the variable.")
+    return path
+
+
+def _explain_distrust(file: Path) -> str:
+    """Return why a file that was found may be somebody else's; empty if it cannot."""
+    place = file.parent.resolve()
+    if lies_in_repository(place):
+        return "it is in a repository, so anybody who can write there could change any setting"
+    for found, open_to_all, of_another in (
+        (place.stat(), "everybody may write in this directory", "the directory belongs to another user"),
+        (file.stat(), "everybody may write to it", "it belongs to another user"),
+    ):
+        if found.st_mode & stat.S_IWOTH:
+            return open_to_all
+        if found.st_uid not in {os.geteuid(), 0}:
+            return of_another
+    return ""
+
+
+def lies_in_repository(place: Path) -> bool:
+    """Whether git would find a repository at or above a resolved path."""
+    return any(_is_repository(folder) for folder in (place, *place.parents))
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether git would find a repository here: a working tree, or a bare one."""
+    if os.path.lexists(folder / ".git"):
+        return True
+    return (folder / "HEAD").is_file() and (folder / "objects").is_dir() and (folder / "refs").is_dir()
+
+
+def _describe_choosing(path: Path) -> str:
+    return f"If it is yours, name it: {CONFIG_VARIABLE}={shlex.quote(str(path.absolute()))}"

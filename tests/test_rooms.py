@@ -19,7 +19,7 @@ from tests.test_architecture import PACKAGES, ROOT, name_of, parsed, sources
 FLOORS = {
     "bot": (
         "markdown messages errors clock",
-        "storage access tasks config_file pictures",
+        "storage access tasks pictures",
         "ports http",
         "repositories replies jobs settings drawings webhooks tracing",
         "app monitoring maintenance living",

@@ -79,14 +79,14 @@ class CliContext:
 
     def serve_page(self, repo: str | None, port: int) -> None:
         """Serve the page to the person at this machine until the process is stopped."""
-        from bot.serving.local_page import serve_local_page
+        from bot.serving.local import serve_local_page
 
         settings = self.narrow_settings(repo, self.settings())
         self._run_until_signal(serve_local_page(settings, self.find_default_path(settings), print_error, port=port))
 
     def serve_demo(self, repo: str | None, port: int) -> None:
         """Serve the demo workspace to the person at this machine until the process is stopped."""
-        from bot.serving.demo import serve_demo
+        from bot.serving.local import serve_demo
 
         settings = self.settings()
         table = self.choose_table(repo, settings)

@@ -6,11 +6,10 @@ import asyncio
 from importlib.metadata import version
 from typing import TextIO
 
-from bot.adapters.terminal.banner import format_banner
 from bot.adapters.terminal.console import COMMANDS, ConsoleChat, InputLines, PipedInput
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome
-from bot.adapters.terminal.suggestions import suggest_questions
+from bot.adapters.terminal.suggestions import format_banner, suggest_questions
 from bot.app import App, find_writer, list_local_models, load_answering, make_redactor
 from bot.repositories.refresh import refresh_if_stale
 

@@ -23,9 +23,9 @@ from bot.adapters.slack import diagnostics
 from bot.adapters.slack.client import API_URL, open_client
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages
 from bot.adapters.slack.platform import SlackPlatform
-from bot.adapters.terminal.banner import OFFER
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.adapters.terminal.suggestions import OFFER
 from bot.app import (
     App,
     examine_sandboxes,

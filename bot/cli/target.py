@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bot.app import make_path_table, name_remote
-from bot.config_file import FILE_NAME, lies_in_repository
 from bot.errors import SettingsError
 from bot.markdown import to_one_line
-from bot.settings import RepositoryTable, Settings
+from bot.settings import FILE_NAME, RepositoryTable, Settings, lies_in_repository
 from indexer import IndexerError, locate_repository
 
 

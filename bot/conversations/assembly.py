@@ -16,7 +16,7 @@ from bot.conversations.turn_deps import DailyNotices, TurnDeps
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
-from bot.questions.answer_queue import AnswerQueue
+from bot.questions.answer_run import AnswerQueue
 from bot.questions.reuse import AnswerReuse
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.chooser import RepositoryChooser

@@ -28,8 +28,7 @@ from bot.access import AccessPolicy
 from bot.errors import NotAllowed, NotProposed
 from bot.messages import GoalOrder, IncomingMessage
 from bot.ports import GoalRuns
-from bot.questions.answer_queue import AnswerQueue
-from bot.questions.answer_run import continue_run
+from bot.questions.answer_run import AnswerQueue, continue_run
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import IndexerError

@@ -1,10 +1,11 @@
-"""The job queue in Postgres, as all processes share it: who asks writes a job, and who works takes one."""
+"""The job queue in Postgres that all processes share: who asks writes a job, who works takes one, and hears of it."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import logging
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from agent import PoolLoad, explain_postgres_error, make_postgres_options
 from bot.errors import InboxError
 from bot.storage.database import ERRORS
+from bot.tasks import run_in_background
 
 if TYPE_CHECKING:
     from procrastinate import PsycopgConnector
@@ -23,17 +25,18 @@ if TYPE_CHECKING:
     JobPool = AsyncConnectionPool[AsyncConnection[Any]]
 
 log = logging.getLogger(__name__)
-
 _LOCK = 0x63697465_6A6F62  # "citejob": anyone who lays the tables out holds it
 _LOCK_STEP = 0.1  # seconds
 _NAME = "queue"  # among the layouts that the database has
-
 # The queue tells its workers of jobs that are new. What waits behind a lock may begin when the one before it has ended,
 # and what was interrupted when it waits again.
 _WAKE = """
 CREATE OR REPLACE TRIGGER citebot_wake AFTER UPDATE OF status ON procrastinate_jobs FOR EACH ROW
     WHEN (old.status = 'doing' AND (new.status = 'todo' OR new.lock IS NOT NULL))
     EXECUTE FUNCTION procrastinate_notify_queue_job_inserted_v1()"""
+WATCH_SECONDS = 5.0  # without a word, after which the server is asked whether it is still there
+_ANSWER_SECONDS = 5.0
+_PAUSES = (0.5, 1.5)  # seconds before another connection is tried
 
 
 async def prepare_queue(connection: AsyncConnection[Any]) -> None:
@@ -117,9 +120,16 @@ async def _note_layout(connection: AsyncConnection[Any], layout: int) -> None:
 
 
 _CONNECTIONS = 4
+
+
 _CONNECT_SECONDS = 5
+
+
 _TRANSACTION_SECONDS = 15.0
+
+
 _PAUSE_SECONDS = 1.0
+
 
 Result = TypeVar("Result")
 
@@ -263,3 +273,45 @@ def explain_queue_error(error: BaseException) -> Exception:
     if isinstance(reason, Error | TimeoutError):
         return explain_postgres_error(reason, ERRORS)
     return InboxError(f"The job queue failed: {type(error).__name__}: {error}")
+
+
+@asynccontextmanager
+async def listen(
+    url: str, channel: str, tell: Callable[[], None], *, watch: float = WATCH_SECONDS
+) -> AsyncIterator[None]:
+    """Call `tell` at every notification of a channel, while the context is open.
+
+    It is also called on every new connection, because some may be missing. A transaction pooler silently drops all of
+    them.
+    """
+    async with run_in_background(_keep_listening(url, channel, tell, watch)):
+        yield
+
+
+async def _keep_listening(url: str, channel: str, tell: Callable[[], None], watch: float) -> None:
+    from psycopg import Error
+
+    while True:
+        try:
+            await _listen_once(url, channel, tell, watch)
+        except Error as error:
+            log.info("notifications are not heard until Postgres is back: %s", explain_postgres_error(error, ERRORS))
+        except TimeoutError:
+            log.info("notifications are not heard until Postgres answers again")
+        await asyncio.sleep(random.uniform(*_PAUSES))  # noqa: S311 - no secret
+
+
+async def _listen_once(url: str, channel: str, tell: Callable[[], None], watch: float) -> None:
+    """Listen over one connection until that breaks, which it does with an error."""
+    from psycopg import AsyncConnection
+    from psycopg.sql import SQL, Identifier
+
+    async with await AsyncConnection.connect(url, **make_postgres_options()) as connection:
+        async with asyncio.timeout(_ANSWER_SECONDS):
+            await connection.execute(SQL("LISTEN {}").format(Identifier(channel)))
+        tell()
+        while True:
+            async for _ in connection.notifies(timeout=watch, stop_after=1):
+                tell()
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await connection.execute("")  # a network that drops everything is noticed by nothing else

@@ -27,7 +27,7 @@ from indexer import (
 )
 
 if TYPE_CHECKING:
-    from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
+    from bot.ports import RefreshJobs, RefSource, RepositoryIndex
     from bot.repositories.segments import RefPublisher
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,7 @@ class RepositoryLibrary:
         sharing: RefPublisher | None = None,
     ) -> None:
         self.refs = refs or {}
+        self.describe_watch: Callable[[str], str] = lambda _: ""  # what a watcher reports of a repository
         self._sharing = sharing
         self._ref_chooser = RefChooser(self.refs)
         self._indexes = indexes
@@ -97,13 +98,12 @@ class RepositoryLibrary:
         return tuple(self._indexes)
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe the index of a repository, and its kept branches."""
-        status = await self._index(name).status()
-        if name not in self.refs:
-            return status
-        refs = self.refs[name]
-        kept, warnings = await refs.list_kept(), (*status.warnings, *filter(None, [refs.problem]))
-        return replace(status, branches=tuple(ref.name for ref in kept), warnings=warnings)
+        """Describe the index of a repository, its kept branches, and why it is not the newest."""
+        status, refs = await self._index(name).status(), self.refs.get(name)
+        kept = await refs.list_kept() if refs is not None else ()
+        problems = filter(None, (refs.problem if refs is not None else "", self.describe_watch(name)))
+        branches = tuple(ref.name for ref in kept) or status.branches
+        return replace(status, branches=branches, warnings=(*status.warnings, *problems))
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
         """The changes in a repository since a commit, and those among the paths."""
@@ -258,35 +258,3 @@ class RepositoryLibrary:
 
 async def _wait_for_nothing(_: str) -> None:
     """Return: nobody watches for pushes."""
-
-
-class WatchedRepositories:
-    """Repositories whose status includes what their watcher reports."""
-
-    def __init__(self, repositories: Repositories, describe_watch: Callable[[str], str]) -> None:
-        self._repositories = repositories
-        self._describe_watch = describe_watch
-
-    def list_names(self) -> Sequence[str]:
-        """Name them all."""
-        return self._repositories.list_names()
-
-    async def status(self, name: str) -> IndexStatus:
-        """Describe the index, and the reason if it is not the newest."""
-        status = await self._repositories.status(name)
-        sentence = self._describe_watch(name)
-        return replace(status, warnings=(*status.warnings, sentence)) if sentence else status
-
-    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
-        """The changes in a repository since a commit, and those among the paths."""
-        return await self._repositories.drift(name, commit, paths)
-
-    async def refresh(
-        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
-    ) -> RefreshReport:
-        """Index the newest commit of a repository."""
-        return await self._repositories.refresh(name, full=full, progress=progress)
-
-    async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold what is indexed of a repository by now."""
-        return await self._repositories.pin_existing(name)

@@ -54,8 +54,7 @@ async def open_cluster(settings: Settings, database: Database, owner: str, clock
         yield Cluster()
         return
     # With the extra `cluster` alone.
-    from bot.jobs.job_queue import open_job_queue
-    from bot.jobs.notifications import listen
+    from bot.jobs.job_queue import listen, open_job_queue
     from bot.jobs.queued_jobs import QueuedAnswerJobs, QueuedRefreshJobs
 
     async with AsyncExitStack() as stack:

@@ -14,31 +14,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent import AgentError, Database, write_example
-from bot.app import TeamApp, make_redactor, name_versions
+from bot.app import TeamApp, make_redactor, name_versions, open_code_push
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
-from bot.conversations.goal_turns import NO_SANDBOX, OFF
+from bot.conversations.goal_turns import NO_SANDBOX
 from bot.errors import InboxError
+from bot.living.edits import LivingEdits
+from bot.living.following import AnswerFollower
 from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.messages import SURFACE
 from bot.monitoring.metrics import ClusterState, read_cluster_state
+from bot.monitoring.observer import ConversationObserver
 from bot.monitoring.watchdog import watch_loop
-from bot.ports import GoalRuns, RefreshJobs
-from bot.repositories.library import WatchedRepositories
+from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.refresh import LoggingDisplay
 from bot.repositories.segments import SharedSegments
 from bot.serving.cluster import Cluster, Duties, Role, assign_duties, open_cluster
-from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.monitoring import JoinServer, ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, Announce, PlatformContext, PlatformSupervisor, list_platforms
-from bot.settings import Settings
+from bot.settings import LivingTable, Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
 from bot.storage.leases import Lease
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionLimits
+from bot.surfaces.api.ask_requests import RepeatedQuestions
 from bot.surfaces.api.chat_completions import ChatCompletions
-from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.goal_runs import SurfaceReplies
 from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
 from bot.surfaces.principals import Tokens
@@ -49,7 +51,6 @@ from bot.webhooks.push_endpoint import make_push_handler
 from indexer import describe_extra
 
 log = logging.getLogger(__name__)
-
 DRAIN_SECONDS = 5.0  # for which answers may come to their end when the process ends
 
 
@@ -121,6 +122,8 @@ class PushedRefreshes:
 
 
 GRACE_SECONDS = 30.0  # time of an answer beyond its model and its searches
+
+
 PUSHES = "/webhooks/push"
 
 
@@ -280,18 +283,14 @@ class _Service:
     @asynccontextmanager
     async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:
         """Open the conversations, and show their state to the probes."""
-        stock, metrics = self.team.stock, self.operations.metrics
-        repositories = (
-            WatchedRepositories(stock.library, stock.watcher.sentence) if self.duties.indexes else stock.library
-        )
+        metrics = self.operations.metrics
+        if self.duties.indexes:
+            self.team.stock.library.describe_watch = self.team.stock.watcher.sentence
         policy = make_chat_policy(self.settings, self.team)
         async with AsyncExitStack() as stack:
-            goals, problem = await self._open_goals(stack)
-            policy = replace(policy, goals_problem=problem)
-            opening = open_conversations(
-                self.team.agent, repositories, store=nullcontext(self.database), owner=owner, clock=self.clock,
-                policy=policy if self.duties.answers else replace(policy, max_concurrent=0), observer=metrics,
-                jobs=self.cluster.answers, goals=goals, refs=stock.library.refs,
+            opening = open_team_conversations(
+                self.team, policy if self.duties.answers else replace(policy, max_concurrent=0), self.database,
+                owner=owner, clock=self.clock, observer=metrics, jobs=self.cluster.answers,
             )  # fmt: skip
             core = await stack.enter_async_context(opening)
             await stack.enter_async_context(core.open())
@@ -308,7 +307,7 @@ class _Service:
             try:
                 yield PlatformContext(
                     conversations=core,
-                    repositories=repositories,
+                    repositories=self.team.stock.library,
                     access=self.settings.access,
                     server=self.operations.doors,
                     count_loss=metrics.count_loss,
@@ -316,15 +315,32 @@ class _Service:
             finally:
                 self.operations.health.set_store(None)
 
-    async def _open_goals(self, stack: AsyncExitStack) -> tuple[GoalRuns | None, str]:
-        """Open goal runs where people may have them begin; None if there are none, and why."""
-        if not self.duties.answers or not self.settings.access.run:
-            return None, OFF
-        try:
-            return await stack.enter_async_context(self.team.open_goals()), ""
-        except AgentError as error:
-            log.warning("goal runs are off: %s", error)
-            return None, NO_SANDBOX
+
+@asynccontextmanager
+async def open_team_conversations(
+    team: TeamApp,
+    policy: ChatPolicy,
+    database: Database,
+    *,
+    clock: Clock,
+    owner: str = "",
+    observer: ConversationObserver | None = None,
+    jobs: AnswerJobs | None = None,
+) -> AsyncIterator[Conversations]:
+    """Open the conversations of a team, with goal runs where people may have them begin and a sandbox works."""
+    async with AsyncExitStack() as stack:
+        goals = None
+        if policy.max_concurrent and policy.access.run:
+            try:
+                goals = await stack.enter_async_context(team.open_goals())
+            except AgentError as error:
+                log.warning("goal runs are off: %s", error)
+                policy = replace(policy, goals_problem=NO_SANDBOX)
+        opening = open_conversations(
+            team.agent, team.stock.library, store=nullcontext(database), policy=policy, goals=goals,
+            refs=team.stock.library.refs, clock=clock, owner=owner, observer=observer, jobs=jobs,
+        )  # fmt: skip
+        yield await stack.enter_async_context(opening)
 
 
 def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
@@ -355,4 +371,31 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
         mask=mask,
         versions=name_versions(settings),
         mask_question=(lambda text: write_example(mask(text))) if settings.keep_question_days else None,
+    )
+
+
+def make_follower(team: TeamApp, database: Database, clock: Clock, changed: asyncio.Event) -> AnswerFollower:
+    """Make the follower of answers about the repositories that are indexed here; `changed` is set where one differs."""
+    indexes = team.stock.built or team.stock.library
+    pages = {name: profile.page for name, profile in team.stock.signs.items()}
+    store = LivingAnswerStore(database, clock)
+    follower = AnswerFollower(store, indexes, open_code_push, pages=pages, on_change=changed.set)
+    indexes.tell_when_indexed(follower.notify)
+    return follower
+
+
+def make_living_edits(
+    core: Conversations, table: LivingTable, database: Database, clock: Clock, changed: asyncio.Event
+) -> LivingEdits:
+    """Make the edits of outdated answers on the platforms of this process."""
+    deps = core.deps
+    return LivingEdits(
+        store=LivingAnswerStore(database, clock),
+        inbox=deps.inbox,
+        access=deps.access,
+        settings=table,
+        clock=clock,
+        transports=core.turns.transports,
+        hosts=deps.hosts,
+        told=changed,
     )

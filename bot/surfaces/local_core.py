@@ -12,8 +12,7 @@ from bot.app import App, make_redactor, open_joint_assistant
 from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
 from bot.ports import RefSource, RepositoryIndex
-from bot.questions.answer_queue import AnswerQueue
-from bot.questions.answer_run import QuestionDeps
+from bot.questions.answer_run import AnswerQueue, QuestionDeps
 from bot.repositories.choice_store import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.local_repositories import LocalRepositories
 from bot.repositories.names import RepositoryProfile, find_named

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.cli.main import run
-from bot.config_file import CHOSEN_ALONE
 from bot.errors import SettingsError
-from bot.settings import Settings, list_file_keys
+from bot.settings import CHOSEN_ALONE, Settings, list_file_keys
 from tests.fakes.citebot import calling
 from tests.fakes.repositories import GitRepo, run_git
 

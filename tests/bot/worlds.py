@@ -15,8 +15,7 @@ from typing import Self
 
 from agent import Database
 from bot.adapters.local.listener import LocalListener
-from bot.adapters.local.platform import LocalPlatform
-from bot.adapters.local.workspace import DIRECT, Person, StoredMessage, Workspace
+from bot.adapters.local.workspace import DIRECT, LocalPlatform, Person, StoredMessage, Workspace
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations

@@ -15,12 +15,12 @@ from starlette.routing import Route, Router, request_response
 
 from bot.access import AccessPolicy
 from bot.adapters.local.listener import COMMANDS, GONE, REACTIONS, LocalListener, parse_message
-from bot.adapters.local.platform import read_number
-from bot.adapters.local.rendering import LinkedPlace, MessageRendering
-from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, Channel, Person, StoredMessage, Workspace
+from bot.adapters.local.rendering import MessageRendering
+from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, Channel, Person, StoredMessage, Workspace, read_number
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, write_event
 from bot.messages import MOST_FILES
+from bot.surfaces.ask_events import CitedPlace
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.cited_code import CitedCode, CodeHighlighter, number_lines
@@ -35,7 +35,7 @@ USED_LINK = "This link is wrong or was already used."
 NO_SUCH_PAGE = "There is no page at this address."
 EMPTY = "Write something first."
 
-Push = Callable[[Person, LinkedPlace | None], Awaitable[str]]
+Push = Callable[[Person, CitedPlace | None], Awaitable[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +245,7 @@ class LocalPages:
         """Refuse an address that nothing is at."""
         raise HTTPException(404, NO_SUCH_PAGE)
 
-    async def _find_newest_place(self, channel: Channel, person: Person) -> LinkedPlace | None:
+    async def _find_newest_place(self, channel: Channel, person: Person) -> CitedPlace | None:
         changes = await self._core.get().workspace.list_newest(channel.id, BOT, person.id)
         for message in changes:
             for place in await self._get_rendering().list_places(message):

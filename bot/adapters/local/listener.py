@@ -7,8 +7,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bot.adapters.inbound import deliver_with_retry
-from bot.adapters.local.platform import FILE_ADDRESS, make_handle
-from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, WORKSPACE, Person, StoredMessage, Workspace
+from bot.adapters.local.workspace import (
+    BOT,
+    DIRECT,
+    FILE_ADDRESS,
+    PLATFORM,
+    WORKSPACE,
+    Person,
+    StoredMessage,
+    Workspace,
+    make_handle,
+)
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations
 from bot.messages import (

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from bot.adapters.local.workspace import BOT, GIT, StoredMessage, Workspace
 from bot.messages import Button, MessageContent
+from bot.surfaces.ask_events import CitedPlace
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.cited_code import CodeHighlighter
 
@@ -77,7 +78,7 @@ class MessageRendering:
                 self._known[key] = shown
         return shown
 
-    async def list_places(self, message: StoredMessage) -> Sequence[LinkedPlace]:
+    async def list_places(self, message: StoredMessage) -> Sequence[CitedPlace]:
         """List the places in the code that a message links to, in their order."""
         return [place for _, place in await asyncio.to_thread(self._find_places, message)]
 
@@ -86,7 +87,7 @@ class MessageRendering:
         person = self._workspace.people.get(message.author)
         places = await asyncio.to_thread(self._find_places, message)
         links = {
-            address: MarkLink(href=f"/messages/{message.id}/code/{number}", label=f"Show {place.label}")
+            address: MarkLink(href=f"/messages/{message.id}/code/{number}", label=f"Show {describe_link(place)}")
             for number, (address, place) in enumerate(places, 1)
         }
         done = content.text if content is not None and not content.status else ""
@@ -103,7 +104,7 @@ class MessageRendering:
         text, below, footer = await asyncio.to_thread(lambda: [*map(write, texts)])
         return ShownMessage(message=message, author=name, text=text, status=below, footer=footer)
 
-    def _find_places(self, message: StoredMessage) -> list[tuple[str, LinkedPlace]]:
+    def _find_places(self, message: StoredMessage) -> list[tuple[str, CitedPlace]]:
         content = message.content
         if content is None:
             return []
@@ -119,22 +120,10 @@ def _format_found(content: MessageContent) -> str:
     return f"Found {', '.join(places)}" if places else ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LinkedPlace:
-    """Lines of a file at a commit, as a link names them; `path` is empty if the commit itself is linked."""
-
-    repository: str
-    commit: str
-    path: str = ""
-    first_line: int = 0
-    last_line: int = 0
-    url: str | None = None
-
-    @property
-    def label(self) -> str:
-        """Name the place to anyone who cannot see the link."""
-        lines = f":{self.first_line}-{self.last_line}" if self.last_line > self.first_line else f":{self.first_line}"
-        return f"{self.path}{lines if self.first_line else ''}" if self.path else f"commit {self.commit[:12]}"
+def describe_link(place: CitedPlace) -> str:
+    """Name the place of a link to anyone who cannot see it."""
+    lines = f":{place.first_line}-{place.last_line}" if place.last_line > place.first_line else f":{place.first_line}"
+    return f"{place.path}{lines if place.first_line else ''}" if place.path else f"commit {place.commit[:12]}"
 
 
 def make_web_url(repository: str) -> str:
@@ -142,7 +131,7 @@ def make_web_url(repository: str) -> str:
     return f"http://{HOST}/{repository}"
 
 
-def read_link(address: str) -> LinkedPlace | None:
+def read_link(address: str) -> CitedPlace | None:
     """Read a link to lines of code; None for any other link."""
     parts = urlsplit(address)
     found = _PATH.fullmatch(parts.path) if parts.netloc == HOST else None
@@ -150,7 +139,8 @@ def read_link(address: str) -> LinkedPlace | None:
         return None
     lines = _LINES.fullmatch(parts.fragment)
     first = int(lines["first"]) if lines else 0
-    return LinkedPlace(
+    return CitedPlace(
+        mark=0,
         repository=unquote(found["name"]),
         commit=found["commit"] or found["whole"],
         path=unquote(found["path"] or ""),

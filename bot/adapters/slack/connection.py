@@ -18,7 +18,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 
 from bot.adapters.slack.api_errors import map_app_token_error
 from bot.adapters.slack.client import SlackClient, is_local
-from bot.adapters.slack.schema import is_well_formed, parse_body
+from bot.adapters.slack.parsing import is_well_formed, parse_body
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited
 

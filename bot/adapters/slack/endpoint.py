@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
+from bot.adapters.slack.parsing import FORM, is_well_formed, parse_body
 from bot.clock import Clock, RareWarnings
 from bot.http.requests import BodyReader, read_media_type
 from bot.http.server import Respond

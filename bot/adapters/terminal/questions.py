@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.errors import AnswerFailed, SettingsError
 from bot.markdown import to_one_line
-from bot.questions.answer_queue import AnswerQueue
-from bot.questions.answer_run import AnswerRun, RunDeps
+from bot.questions.answer_run import AnswerQueue, AnswerRun, RunDeps
 from bot.questions.descriptions import describe_ref_read
 from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.local_repositories import LocalRepositories

@@ -1,11 +1,12 @@
-"""Questions that a repository can answer, for somebody who sees it for the first time: made from its index."""
+"""Greets somebody at the terminal: what is indexed, who writes the answers, and questions that have an answer."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from agent import CodeSearch
-from indexer import Definition, FileEntry, IndexerError
+from bot.markdown import to_one_line
+from indexer import Definition, FileEntry, IndexerError, IndexStatus
 
 _CENTRAL = 150  # definitions that are looked at
 _TRIES = 6  # functions whose calls are resolved, which takes milliseconds each
@@ -24,6 +25,9 @@ _GERUNDS = {
     f"{verb}{verb[-1]}ing" if verb in _DOUBLED else f"{verb.removesuffix('e')}ing": verb for verb in sorted(_DOING)
 }
 _UNDERLINES = frozenset("=-~^*\"'+")
+NO_MODEL = "No language model: answers quote the code."
+KEYS = "/help lists commands, Tab completes them, files and names, Alt-Enter starts a new line."
+OFFER = "Ollama runs on this machine: use it with CITEBOT_MODEL=ollama:{name}."
 
 
 async def suggest_questions(code: CodeSearch) -> Sequence[str]:
@@ -133,3 +137,23 @@ def turn_into_question(heading: str) -> str:
     first = words[0].lower()
     verb = _GERUNDS.get(first, first if first in _DOING else "")
     return f"how do I {' '.join([verb, *words[1:]])}?" if verb else ""
+
+
+def format_banner(
+    version: str, status: IndexStatus, writer: str, questions: Sequence[str], local: Sequence[str] = ()
+) -> str:
+    """Write the first lines; `writer` is the model that writes the answers, empty if none does.
+
+    `local` are models on this machine that could.
+    """
+    branch = f" on {to_one_line(status.branch)}" if status.branch else ""
+    size = f"{status.files:,} file{'s' * (status.files != 1)}"
+    lines = [
+        f"citebot {version}: {to_one_line(status.repository)} at {(status.commit or '')[:7]}{branch}, {size}.",
+        f"{to_one_line(writer)} writes the answers." if writer else NO_MODEL,
+        *(OFFER.format(name=to_one_line(name)) for name in local[:1] if not writer),
+        *(["Ask, for example:"] if questions else []),
+        *(f"  {to_one_line(question)}" for question in questions),
+        KEYS,
+    ]
+    return "\n".join(lines)

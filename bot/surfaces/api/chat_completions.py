@@ -20,7 +20,13 @@ from starlette.routing import Mount, Route, Router
 from bot.http.connections import keep_open
 from bot.http.event_streams import write_event
 from bot.http.requests import BodyReader
-from bot.surfaces.api.ask_requests import answer_with_events, explain_no_answer, wait_for_answer
+from bot.surfaces.api.ask_requests import (
+    RepeatedQuestions,
+    answer_with_events,
+    explain_no_answer,
+    read_key,
+    wait_for_answer,
+)
 from bot.surfaces.api.completion_messages import (
     MODEL,
     AskedCompletion,
@@ -41,7 +47,6 @@ from bot.surfaces.api.problems import (
     parse_json,
     read_json,
 )
-from bot.surfaces.api.repeated_questions import RepeatedQuestions, read_key
 from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore

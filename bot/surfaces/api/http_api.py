@@ -27,7 +27,16 @@ from bot.errors import BotError, NotAllowed
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, wait_while_connected, write_event
 from bot.http.requests import BodyReader
-from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask, wants_events
+from bot.surfaces.api.ask_requests import (
+    EVENTS,
+    KEY,
+    KEY_PATTERN,
+    AskRequest,
+    RepeatedQuestions,
+    answer_ask,
+    read_key,
+    wants_events,
+)
 from bot.surfaces.api.problems import (
     API_HEADERS,
     GONE,
@@ -41,7 +50,6 @@ from bot.surfaces.api.problems import (
     read_json,
     render_problem,
 )
-from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
 from bot.surfaces.ask_events import Answered, AnswerState
 from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
 from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, Decision, GoalRun, TeamGoalRuns

@@ -24,7 +24,7 @@ from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
 from bot.surfaces.web.request_guard import SHARED, RequestGuard, WebSession
 from bot.surfaces.web.run_course import AgentGraphDrawing
-from bot.surfaces.web.web_core import WebCore, send_html
+from bot.surfaces.web.web_core import WebCore, WebPages, send_html
 
 STARTERS = (
     "How do I run the tests?",
@@ -39,20 +39,17 @@ _GONE = (
 )
 
 
-class AskPages:
+class AskPages(WebPages):
     """The pages for asking."""
 
     def __init__(
         self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
     ) -> None:
-        self._core = core
-        self._files = files
-        self._guard = guard
-        self._highlighter = highlighter
-        self._written = WrittenAnswers(AnswerMarkup(), highlighter)
+        super().__init__(core, files, guard, highlighter)
+        self._written = WrittenAnswers(self._markup, highlighter)
         self._drawing = AgentGraphDrawing(format_seconds)
         files.define("write_answer", self._written.get)
-        files.define("write_state", AnswerMarkup().write)
+        files.define("write_state", self._markup.write)
         files.define("name_place", name_place)
 
     def join(self, router: Router) -> None:

@@ -8,12 +8,12 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from markupsafe import Markup, escape
 
 from bot.markdown import replace_control_characters
 from bot.ports import RefSource, Repositories
+from bot.surfaces.ask_events import CitedPlace
 from bot.surfaces.web.answer_markup import AnswerMarkup, Fence
 from indexer import IndexerError
 
@@ -29,34 +29,6 @@ WORKER = "bot.surfaces.web.highlight_worker"
 _KIND = re.compile(r"(?:k|s|c|m|g|n[a-z])[a-z0-9]{0,2}")  # those that the style knows: no names, no brackets
 
 log = logging.getLogger(__name__)
-
-
-class CitedLines(Protocol):
-    """Lines of a file at a commit, as an answer cites them."""
-
-    @property
-    def repository(self) -> str:
-        """The repository of the file."""
-
-    @property
-    def commit(self) -> str:
-        """The commit that was read."""
-
-    @property
-    def path(self) -> str:
-        """The file; empty if the commit itself is cited."""
-
-    @property
-    def first_line(self) -> int:
-        """The first of the lines."""
-
-    @property
-    def last_line(self) -> int:
-        """The last of them."""
-
-    @property
-    def url(self) -> str | None:
-        """Their address on the web."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,7 +65,7 @@ class CitedCode:
         self._mask = mask
         self._refs = refs or {}
 
-    async def read(self, place: CitedLines) -> CitedExcerpt:
+    async def read(self, place: CitedPlace | CitedExcerpt) -> CitedExcerpt:
         """Read a place; that it cannot be read is said in its stead."""
         bare = CitedExcerpt(
             repository=place.repository, commit=place.commit, path=place.path, first_line=place.first_line,
@@ -119,7 +91,7 @@ class CitedCode:
             return ""
         return f"{text}\n" if text is not None and len(text) < MAX_BEFORE else ""
 
-    async def _read_lines(self, place: CitedLines, first: int, last: int) -> str | None:
+    async def _read_lines(self, place: CitedPlace | CitedExcerpt, first: int, last: int) -> str | None:
         """Read lines at their commit; None if that is no longer indexed and the repository lacks it."""
         code = await self._library.pin_existing(place.repository)
         if code.commit.sha == place.commit:
@@ -133,13 +105,6 @@ class CitedCode:
         return replace_control_characters(self._mask(text))
 
 
-class HighlightWorker(Protocol):
-    """A lexer in a separate process."""
-
-    def exchange(self, body: bytes) -> bytes | None:
-        """Return the reply to a request; None if there is none."""
-
-
 class CodeHighlighter:
     """Highlights code if that is possible in time.
 
@@ -147,8 +112,8 @@ class CodeHighlighter:
     the threads.
     """
 
-    def __init__(self, worker: HighlightWorker, *, patience: float = WAIT_SECONDS) -> None:
-        self._worker = worker
+    def __init__(self, exchange: Callable[[bytes], bytes | None], *, patience: float = WAIT_SECONDS) -> None:
+        self._ask_worker = exchange
         self._patience = patience
         self._is_free = asyncio.Semaphore(1)
 
@@ -183,7 +148,7 @@ class CodeHighlighter:
         except TimeoutError:
             return None
         try:
-            return await asyncio.to_thread(self._worker.exchange, request)
+            return await asyncio.to_thread(self._ask_worker, request)
         finally:
             self._is_free.release()
 

@@ -12,10 +12,8 @@ from starlette.routing import Route, Router
 from bot.errors import NotAllowed
 from bot.repositories.status import read_state
 from bot.surfaces.principals import Principal
-from bot.surfaces.team_surfaces import Late
-from bot.surfaces.web.page_files import PageFiles
-from bot.surfaces.web.request_guard import RequestGuard, WebSession
-from bot.surfaces.web.web_core import WebCore, send_html
+from bot.surfaces.web.request_guard import WebSession
+from bot.surfaces.web.web_core import WebCore, WebPages, send_html
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +36,8 @@ class ShownRepository:
     outcome: str = ""
 
 
-class RepositoryPages:
+class RepositoryPages(WebPages):
     """The page of the repositories."""
-
-    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
-        self._core = core
-        self._files = files
-        self._guard = guard
 
     def join(self, router: Router) -> None:
         """Add the paths to the server's."""

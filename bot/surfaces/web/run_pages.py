@@ -19,17 +19,18 @@ from bot.storage.turn_records import KeptTurn
 from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Surface
-from bot.surfaces.team_surfaces import Late
-from bot.surfaces.web.answer_markup import AnswerMarkup
-from bot.surfaces.web.cited_code import CodeHighlighter
-from bot.surfaces.web.page_files import PageFiles
-from bot.surfaces.web.request_guard import RequestGuard, WebSession
-from bot.surfaces.web.web_core import WebCore, send_html
+from bot.surfaces.web.request_guard import WebSession
+from bot.surfaces.web.web_core import WebCore, WebPages, send_html
 
 DAYS = 7
 MOST_READ = 1_000  # turns that the figures are made of
 MOST_SHOWN = 100
 _DAY = 86_400.0
+GOALS = "/goals"
+# The meaning of the words for each kind of goal; a claim needs none.
+WORDS = {"pytest": "select", "command": "argv", "claim": "", "types": "paths", "lint": "paths"}
+NOTHING_WRITTEN = dict.fromkeys(("goal", "repository", "task", "words"), "")
+OFF = "Goal runs are off here."
 SURFACES = get_args(Surface)  # where conversations are not on the platform of the person
 
 
@@ -60,13 +61,8 @@ class RunSummary:
     median: float | None
 
 
-class RunPages:
+class RunPages(WebPages):
     """The page of answered questions."""
-
-    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
-        self._core = core
-        self._files = files
-        self._guard = guard
 
     def join(self, router: Router) -> None:
         """Add the path to the server's."""
@@ -137,24 +133,8 @@ def _is_own(turn: KeptTurn, principal: Principal) -> bool:
     return is_named or (turn.record.person == principal.person and platform == principal.platform)
 
 
-GOALS = "/goals"
-# The meaning of the words for each kind of goal; a claim needs none.
-WORDS = {"pytest": "select", "command": "argv", "claim": "", "types": "paths", "lint": "paths"}
-NOTHING_WRITTEN = dict.fromkeys(("goal", "repository", "task", "words"), "")
-OFF = "Goal runs are off here."
-
-
-class GoalPages:
+class GoalPages(WebPages):
     """The pages of goal runs."""
-
-    def __init__(
-        self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
-    ) -> None:
-        self._core = core
-        self._files = files
-        self._guard = guard
-        self._highlighter = highlighter
-        self._markup = AnswerMarkup()
 
     def join(self, router: Router) -> None:
         """Add the paths to the server's."""

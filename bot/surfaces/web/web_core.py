@@ -24,9 +24,12 @@ from bot.surfaces.ask_events import Answered
 from bot.surfaces.goal_runs import TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Questions
-from bot.surfaces.team_surfaces import SurfaceCore
-from bot.surfaces.web.cited_code import CitedCode
+from bot.surfaces.team_surfaces import Late, SurfaceCore
+from bot.surfaces.web.answer_markup import AnswerMarkup
+from bot.surfaces.web.cited_code import CitedCode, CodeHighlighter
 from bot.surfaces.web.live_turns import LiveTurn, LiveTurns
+from bot.surfaces.web.page_files import PageFiles
+from bot.surfaces.web.request_guard import RequestGuard
 from bot.surfaces.web.run_course import RunCourse
 from indexer import IndexerError, Progress, WatchStatus
 
@@ -172,6 +175,19 @@ class WebCore:
     def list_visible(self, principal: Principal) -> Sequence[str]:
         """Name the repositories that a person may ask about."""
         return self.access.list_visible(principal.write(), self.repositories.list_names())
+
+
+class WebPages:
+    """Some pages, over what all of them share: `join` of each adds their paths."""
+
+    def __init__(
+        self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
+    ) -> None:
+        self._core = core
+        self._files = files
+        self._guard = guard
+        self._highlighter = highlighter
+        self._markup = AnswerMarkup()
 
 
 def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations, tally: RunTally) -> WebCore:

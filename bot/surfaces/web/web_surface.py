@@ -62,13 +62,9 @@ class WebSurface:
         self._sessions = WebSessions(options.clock)
         self._guard = RequestGuard(options.address, self._sessions, self._refuse)
         self._worker = ConfinedWorker(WORKER, seconds=SECONDS, memory=MEMORY)
-        highlighter = CodeHighlighter(self._worker)  # one for all, as it waits for its worker
-        self._pages = (
-            AskPages(self._core, self._files, self._guard, highlighter),
-            RepositoryPages(self._core, self._files, self._guard),
-            RunPages(self._core, self._files, self._guard),
-            GoalPages(self._core, self._files, self._guard, highlighter),
-        )
+        highlighter = CodeHighlighter(self._worker.exchange)  # one for all, as it waits for its worker
+        shared = (self._core, self._files, self._guard, highlighter)
+        self._pages = (AskPages(*shared), RepositoryPages(*shared), RunPages(*shared), GoalPages(*shared))
         self._warnings = RareWarnings(log)
 
     def join(self, router: Router) -> None:

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from agent import PostgresDatabase
-from bot.jobs.notifications import listen
+from bot.jobs.job_queue import listen
 from bot.storage.database import open_postgres
 from bot.storage.manifest_table import CHANNEL, ManifestTable
 from tests.fakes.cut_proxy import open_cut_proxy

@@ -12,7 +12,7 @@ from hypothesis import settings as trying
 from hypothesis import strategies as st
 
 from bot.messages import RateLimit
-from bot.questions.answer_queue import AnswerQueue
+from bot.questions.answer_run import AnswerQueue
 from bot.replies.send_budget import SendBudget
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock

@@ -16,7 +16,7 @@ import pytest
 from bot.adapters.local.workspace import Workspace
 from bot.clock import SystemClock
 from bot.errors import SettingsError
-from bot.serving.demo import serve_demo
+from bot.serving.local import serve_demo
 from bot.settings import RepositoryTable, Settings
 from bot.tasks import run_in_background
 from tests.bot.surfaces.web.conftest import Visit

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bot.serving.local_page import serve_local_page
+from bot.serving.local import serve_local_page
 from bot.settings import Settings
 from bot.tasks import run_in_background
 from tests.waiting import LIMIT_SECONDS, expect

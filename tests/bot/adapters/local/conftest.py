@@ -12,11 +12,12 @@ import pytest
 
 from bot.access import AccessPolicy, ChannelTable
 from bot.adapters.local.endpoint import LocalCore, LocalPages
-from bot.adapters.local.rendering import LinkedPlace, make_web_url
+from bot.adapters.local.rendering import make_web_url
 from bot.adapters.local.workspace import PEOPLE, Person
 from bot.clock import SystemClock
 from bot.conversations.assembly import ChatPolicy
 from bot.http.server import make_application, run_http_server
+from bot.surfaces.ask_events import CitedPlace
 from bot.surfaces.web.cited_code import CitedCode, CodeHighlighter
 from bot.surfaces.web.request_guard import LoginLink, WebSessions
 from tests.bot.surfaces.web.conftest import CitingAnswerer, SourceCode, Visit, mask
@@ -51,7 +52,7 @@ class ServedWorkspace(LocalWorld):
         self.repositories.indexes["demo"].code = SourceCode()
         self.address = ""
         self.link = LoginLink()
-        self.pushed: list[tuple[str, LinkedPlace | None]] = []
+        self.pushed: list[tuple[str, CitedPlace | None]] = []
         self._visits: list[aiohttp.ClientSession] = []
         assert self.citing.gate is not None
         self.citing.gate.set()
@@ -60,7 +61,7 @@ class ServedWorkspace(LocalWorld):
         await asyncio.sleep(0.01)
 
     async def _listen(self, life: Life, stack: AsyncExitStack) -> None:
-        highlighter = CodeHighlighter(Plain())
+        highlighter = CodeHighlighter(Plain().exchange)
         pages, application = LocalPages(self.link, WebSessions(self.clock), highlighter), make_application()
         pages.join(application.router)
         self.address = await stack.enter_async_context(run_http_server(application, host="127.0.0.1", port=0))
@@ -76,7 +77,7 @@ class ServedWorkspace(LocalWorld):
         )
         await super()._listen(life, stack)
 
-    async def _push(self, person: Person, place: LinkedPlace | None) -> str:
+    async def _push(self, person: Person, place: CitedPlace | None) -> str:
         self.pushed.append((person.id, place))
         return ""
 

@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.adapters.slack.endpoint import LARGEST
-from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
+from bot.adapters.slack.parsing import FORM, is_well_formed, parse_body
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.raw_http import Answer, Header, exchange, write_request

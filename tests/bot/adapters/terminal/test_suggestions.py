@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.adapters.terminal.banner import format_banner
-from bot.adapters.terminal.suggestions import find_headings, split_words, suggest_questions, turn_into_question
+from bot.adapters.terminal.suggestions import (
+    find_headings,
+    format_banner,
+    split_words,
+    suggest_questions,
+    turn_into_question,
+)
 from indexer.index import CodeIndex
 from tests.fakes.citebot import Citebot
 from tests.fakes.parts import FakeIndex

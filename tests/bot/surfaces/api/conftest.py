@@ -17,8 +17,7 @@ from bot.access import AccessPolicy, AccessRule
 from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
 from bot.messages import IncomingMessage
-from bot.questions.answer_queue import AnswerQueue
-from bot.questions.answer_run import QuestionDeps
+from bot.questions.answer_run import AnswerQueue, QuestionDeps
 from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
 from bot.serving.service import TeamSurfaces

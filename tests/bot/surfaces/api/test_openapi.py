@@ -11,8 +11,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
+from bot.surfaces.api.ask_requests import RepeatedQuestions
 from bot.surfaces.api.http_api import HttpApi
-from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from tests.bot.surfaces.api.conftest import TOKEN, World, open_world
 from tests.waiting import LIMIT_SECONDS

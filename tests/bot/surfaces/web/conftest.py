@@ -19,8 +19,7 @@ from bot.access import AccessPolicy, AccessRule
 from bot.clock import SystemClock
 from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
-from bot.questions.answer_queue import AnswerQueue
-from bot.questions.answer_run import QuestionDeps
+from bot.questions.answer_run import AnswerQueue, QuestionDeps
 from bot.settings import TokenTable
 from bot.storage.answer_records import SharedAnswerStore
 from bot.storage.database import open_database

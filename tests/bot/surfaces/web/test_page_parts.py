@@ -53,7 +53,7 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def highlighter() -> Iterator[CodeHighlighter]:
     worker = ConfinedWorker(WORKER, seconds=20.0, memory=MEMORY)
-    yield CodeHighlighter(worker)
+    yield CodeHighlighter(worker.exchange)
     worker.close()
 
 
@@ -86,7 +86,7 @@ async def test_a_text_is_written_once_beside_the_loop_however_often_it_is_shown(
             threads.append(threading.current_thread().name)
             return super().write(text, *parts, **more)
 
-    written = WrittenAnswers(Noting(), CodeHighlighter(Idle()))
+    written = WrittenAnswers(Noting(), CodeHighlighter(Idle().exchange))
     course = RunCourse(str)
     turns = [
         LiveTurn(id=name, conversation="c", owner="o", question="?", asked_at=0.0, course=course, text="**a**" * 9)
@@ -139,7 +139,7 @@ async def test_code_that_holds_the_lexer_up_takes_one_thread_and_others_are_show
             answers.append(body)
             return None
 
-    highlighter = CodeHighlighter(Busy(), patience=0.01)
+    highlighter = CodeHighlighter(Busy().exchange, patience=0.01)
     held = asyncio.create_task(highlighter.highlight("slow.py", "x"))
     assert await asyncio.to_thread(began.acquire, timeout=LIMIT_SECONDS)
     try:
@@ -176,7 +176,7 @@ async def test_code_that_holds_the_lexer_up_is_shown_plain() -> None:
         def exchange(self, body: bytes) -> bytes | None:
             return None
 
-    assert await CodeHighlighter(Silent()).highlight("a.py", "def f(): <b>") == ["def f(): &lt;b&gt;"]
+    assert await CodeHighlighter(Silent().exchange).highlight("a.py", "def f(): <b>") == ["def f(): &lt;b&gt;"]
 
 
 def test_a_worker_that_takes_too_long_is_ended_and_the_next_request_is_answered() -> None:
