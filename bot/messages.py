@@ -41,6 +41,17 @@ class Place:
         """Name the conversation of this place, `platform:workspace:channel:thread`."""
         return ":".join(quote(part, safe="") for part in (self.platform, self.workspace, self.channel, self.thread))
 
+    def name_message(self, message: object) -> MessageKey:
+        """Identify a message by its id here."""
+        return MessageKey(platform=self.platform, workspace=self.workspace, channel=self.channel, message=str(message))
+
+    def make_handle(self, message: object, thread: str | None = None) -> MessageHandle:
+        """Return the message of citebot with an id, in the thread of this place, or in another one of its channel."""
+        return MessageHandle(
+            platform=self.platform, workspace=self.workspace, channel=self.channel, id=str(message),
+            thread=self.thread if thread is None else thread,
+        )  # fmt: skip
+
     def make_private(self, person: str) -> Place:
         """Return the private counterpart of a public place for one person."""
         return self if self.line else replace(self, thread=f"{ONE_PERSON}{person}")
@@ -143,8 +154,7 @@ class IncomingMessage:
     @property
     def key(self) -> MessageKey:
         """The key that identifies this message."""
-        place = self.place
-        return MessageKey(platform=place.platform, workspace=place.workspace, channel=place.channel, message=self.id)
+        return self.place.name_message(self.id)
 
 
 def fit_message(message: IncomingMessage) -> IncomingMessage:

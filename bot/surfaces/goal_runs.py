@@ -221,7 +221,7 @@ class SurfaceReplies:
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Keep a message under its nonce."""
-        handle = _make_handle(place, nonce)
+        handle = place.make_handle(nonce)
         await self.edit(handle, content)
         return handle
 
@@ -246,7 +246,7 @@ class SurfaceReplies:
             is_there = await self._contents.read(nonce) is not None
         except InboxError as error:
             raise PlatformUnreachable(str(error)) from error
-        return _make_handle(place, nonce) if is_there else None
+        return place.make_handle(nonce) if is_there else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
         """Refuse: a row is replaced as a whole."""
@@ -262,7 +262,3 @@ class SurfaceReplies:
 
     async def hint(self, place: Place, status: str) -> None:
         """Show nothing: the message has the status."""
-
-
-def _make_handle(place: Place, nonce: str) -> MessageHandle:
-    return MessageHandle(platform=SURFACE, workspace="", channel="", id=nonce, thread=place.thread)

@@ -49,10 +49,7 @@ class ChannelInfo:
 
     def handle(self, message: int) -> MessageHandle:
         """A message of citebot here."""
-        thread = str(self.id) if self.is_thread else ""
-        return MessageHandle(
-            platform=PLATFORM, workspace=self.workspace, channel=self.channel, id=str(message), thread=thread
-        )
+        return self.place().make_handle(message)
 
 
 class ChannelDirectory:

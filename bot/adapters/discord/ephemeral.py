@@ -10,7 +10,6 @@ from typing import Any, cast
 import discord
 
 from bot.adapters.discord.api_errors import InteractionExpired, map_edit_errors, map_post_errors
-from bot.adapters.discord.channels import PLATFORM
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
 from bot.clock import Clock
 from bot.errors import EditRefused, PostRefused
@@ -59,7 +58,7 @@ class DiscordEphemeralMessages:
             message = await self._send_ephemeral(token, content, nonce)
         except InteractionExpired:
             return await self._send_directly(place, token, content, nonce)
-        return _handle(place, message.id, f"{ONE_PERSON} {token}")
+        return place.make_handle(message.id, f"{ONE_PERSON} {token}")
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change such a message; `EditRefused` once the token is no longer valid."""
@@ -84,7 +83,7 @@ class DiscordEphemeralMessages:
             return None
         if message.flags.loading:
             return None
-        return _handle(place, message.id, f"{ONE_PERSON} {token}")
+        return place.make_handle(message.id, f"{ONE_PERSON} {token}")
 
     async def _send_ephemeral(
         self, token: InteractionToken, content: MessageContent, nonce: str
@@ -117,7 +116,7 @@ class DiscordEphemeralMessages:
             message = await channel.send(
                 render_text(content), nonce=nonce, suppress_embeds=True, view=view, files=files
             )
-        return _handle(place, message.id, str(channel.id))
+        return place.make_handle(message.id, str(channel.id))
 
     def _make_webhook(self, token: InteractionToken) -> discord.Webhook:
         begun = discord.utils.snowflake_time(token.interaction).timestamp()
@@ -136,9 +135,3 @@ def _map_token_errors() -> Iterator[None]:
             yield
     except InteractionExpired as error:
         raise EditRefused(str(error)) from error
-
-
-def _handle(place: Place, message: int, thread: str) -> MessageHandle:
-    return MessageHandle(
-        platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=thread
-    )

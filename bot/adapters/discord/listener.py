@@ -20,7 +20,7 @@ from bot.adapters.inbound import deliver_with_retry
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations
 from bot.errors import ChatError
-from bot.messages import ButtonPress, IncomingMessage, MessageKey
+from bot.messages import ButtonPress, IncomingMessage
 
 log = logging.getLogger(__name__)
 
@@ -191,10 +191,7 @@ class DiscordListener:
         async def deliver() -> None:
             channel = await self._channels.find(channel_id)
             for message in messages:
-                key = MessageKey(
-                    platform=PLATFORM, workspace=channel.workspace, channel=channel.channel, message=str(message)
-                )
-                await self._conversations.handle_deletion(key)
+                await self._conversations.handle_deletion(channel.place().name_message(message))
 
         await self._wait_for_earlier(channel_id)
         await deliver_with_retry(deliver, self._clock)

@@ -18,7 +18,7 @@ from bot.adapters.discord.api_errors import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.channels import PLATFORM, ChannelDirectory, find_reply, read_thread
+from bot.adapters.discord.channels import ChannelDirectory, find_reply, read_thread
 from bot.adapters.discord.connection import ANSWER_SECONDS, CallPacer
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
@@ -221,6 +221,4 @@ class DiscordPlatform:
 def _handle(place: Place, channel: int, message: int) -> MessageHandle:
     """Return a handle for a message of citebot; `thread` is its thread, if it is not in the channel itself."""
     thread = str(channel) if str(channel) != place.channel else ""
-    return MessageHandle(
-        platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=thread
-    )
+    return place.make_handle(message, thread)

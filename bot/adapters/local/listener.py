@@ -16,7 +16,6 @@ from bot.adapters.local.workspace import (
     Person,
     StoredMessage,
     Workspace,
-    make_handle,
 )
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations
@@ -26,7 +25,6 @@ from bot.messages import (
     ButtonAction,
     ButtonPress,
     IncomingMessage,
-    MessageKey,
     MessageKind,
     Place,
 )
@@ -95,7 +93,7 @@ class LocalListener:
         if message.author != person.id:
             return NOT_YOURS
         await self._workspace.delete(message.id)
-        key = make_key(message)
+        key = make_place(message).name_message(message.id)
         is_kept = await deliver_with_retry(lambda: self._conversations.handle_deletion(key), self._clock)
         return "" if is_kept else NOT_KEPT
 
@@ -160,16 +158,11 @@ def make_place(message: StoredMessage) -> Place:
     return Place(platform=PLATFORM, workspace=WORKSPACE, channel=message.channel, thread=thread)
 
 
-def make_key(message: StoredMessage) -> MessageKey:
-    """Tell a message from all others."""
-    return MessageKey(platform=PLATFORM, workspace=WORKSPACE, channel=message.channel, message=str(message.id))
-
-
 def make_press(message: StoredMessage, person: Person, action: ButtonAction, value: str = "") -> ButtonPress:
     """Make the press of a button under a message of citebot."""
     place = Place(platform=PLATFORM, workspace=WORKSPACE, channel=message.channel, thread=str(message.thread or ""))
     return ButtonPress(
-        handle=make_handle(place, message.id), action=action, author=person.id, value=value, external=person.is_guest
+        handle=place.make_handle(message.id), action=action, author=person.id, value=value, external=person.is_guest
     )
 
 

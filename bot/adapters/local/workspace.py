@@ -310,7 +310,7 @@ class LocalPlatform:
         added = await self._workspace.add(
             place.channel, BOT, thread=thread, reader=reader, content=content, nonce=nonce
         )
-        return make_handle(place, added.id)
+        return place.make_handle(added.id)
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message."""
@@ -324,7 +324,7 @@ class LocalPlatform:
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce."""
         found = await self._workspace.find_by_nonce(nonce)
-        return make_handle(place, found.id) if found is not None else None
+        return place.make_handle(found.id) if found is not None else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
         """Refuse: replies grow by edits here."""
@@ -362,10 +362,3 @@ class LocalPlatform:
 def read_number(text: str) -> int:
     """Read the number of a message; 0 for what is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
-
-
-def make_handle(place: Place, message: int) -> MessageHandle:
-    """A message that citebot has sent."""
-    return MessageHandle(
-        platform=PLATFORM, workspace=place.workspace, channel=place.channel, id=str(message), thread=place.thread
-    )

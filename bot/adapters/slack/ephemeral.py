@@ -45,13 +45,7 @@ class SlackEphemeralMessages:
         """
         if content.text:
             await self.send(place, content)
-        return MessageHandle(
-            platform=place.platform,
-            workspace=place.workspace,
-            channel=place.channel,
-            id=f"{ONE_PERSON}{nonce}",
-            thread=f"{place.thread} {place.line}".rstrip(),
-        )
+        return place.make_handle(f"{ONE_PERSON}{nonce}", f"{place.thread} {place.line}".rstrip())
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Send a finished content as another message: the earlier one cannot be changed."""

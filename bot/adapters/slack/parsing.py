@@ -30,7 +30,6 @@ from bot.messages import (
     ButtonAction,
     ButtonPress,
     IncomingMessage,
-    MessageHandle,
     MessageKey,
     MessageKind,
     Place,
@@ -73,7 +72,7 @@ def parse_message_event(event: Body, body: Body, own: BotIdentity) -> PlatformEv
         case "message_changed":
             return _parse_edit(event, body, own)
         case "message_deleted":
-            return MessageDeleted(key=make_message_key(event.get("channel"), str(event.get("deleted_ts", "")), own))
+            return MessageDeleted(key=make_place(event.get("channel"), own).name_message(event.get("deleted_ts", "")))
         case _:
             return parse_question(event, body, own)
 
@@ -82,7 +81,7 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
     """Read an edit. A link preview changes a message, too, but not its text; of a deleted root a tombstone stays."""
     new, old = event.get("message") or {}, event.get("previous_message") or {}
     if new.get("subtype") == "tombstone":
-        return MessageDeleted(key=make_message_key(event.get("channel"), str(new.get("ts", "")), own))
+        return MessageDeleted(key=make_place(event.get("channel"), own).name_message(new.get("ts", "")))
     if new.get("text") == old.get("text"):
         return None
     about = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
@@ -217,18 +216,6 @@ def make_place(channel: object, own: BotIdentity, *, thread: str = "") -> Place:
     return Place(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), thread=thread)
 
 
-def make_message_key(channel: object, ts: str, own: BotIdentity) -> MessageKey:
-    """Make the key that tells a message from all others."""
-    return MessageKey(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), message=ts)
-
-
-def make_message_handle(place: Place, ts: str) -> MessageHandle:
-    """A message that citebot has sent."""
-    return MessageHandle(
-        platform=place.platform, workspace=place.workspace, channel=place.channel, id=ts, thread=place.thread
-    )
-
-
 def parse_timestamp(ts: str) -> float:
     """Read the time that a timestamp or a trigger begins with."""
     whole = ts.partition(".")[0]
@@ -258,7 +245,7 @@ def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed
             # A message that one person saw is known by the run that sent it, as `SlackEphemeralMessages` names it.
             place, ts = make_ephemeral_place(place, author), f"{ONE_PERSON}{value[:20]}.0"
         press = ButtonPress(
-            handle=make_message_handle(place, ts), action=kind, author=author, value=value, external=external,
+            handle=place.make_handle(ts), action=kind, author=author, value=value, external=external,
             line=response_url if container.get("is_ephemeral") else "",
         )  # fmt: skip
         yield ButtonPressed(press=press, place=place, response_url=response_url)
@@ -296,7 +283,7 @@ def _make_press(place: Place, ts: str, event: Body, body: Body, action: ButtonAc
     """Make the press of a button that something else stands for."""
     external = bool(body.get("is_ext_shared_channel"))
     press = ButtonPress(
-        handle=make_message_handle(place, ts), action=action, author=str(event.get("user", "")), external=external,
+        handle=place.make_handle(ts), action=action, author=str(event.get("user", "")), external=external,
         is_reaction=str(event.get("type")).startswith("reaction_"),
     )  # fmt: skip
     return ButtonPressed(press=press, place=place)

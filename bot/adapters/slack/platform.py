@@ -14,7 +14,6 @@ from bot.adapters.slack import api_errors
 from bot.adapters.slack.channels import find_last_author, find_reply, has_file_after, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.ephemeral import EphemeralStream, SlackEphemeralMessages, is_ephemeral
-from bot.adapters.slack.parsing import make_message_handle
 from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks, render_context
 from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
 from bot.messages import (
@@ -164,7 +163,7 @@ class SlackPlatform:
                 unfurl_media=False,
             )
         )
-        handle = make_message_handle(place, str(answer["ts"]))
+        handle = place.make_handle(answer["ts"])
         self._attached[handle.channel, handle.id] = None
         await self._attach(handle, content)
         return handle
@@ -201,7 +200,7 @@ class SlackPlatform:
         if is_ephemeral(place):
             return None
         ts = await find_reply(self._client, place, own=self._identity, event_type=EVENT_TYPE, nonce=nonce)
-        return make_message_handle(place, ts) if ts else None
+        return place.make_handle(ts) if ts else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
         """Begin a stream; `StreamRefused` if the workspace has none."""
@@ -219,7 +218,7 @@ class SlackPlatform:
             ),
             api_errors.map_stream_start_error,
         )
-        handle = make_message_handle(place, str(answer["ts"]))
+        handle = place.make_handle(answer["ts"])
         self._attached[handle.channel, handle.id] = None
         return SlackStream(self._client, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
 
