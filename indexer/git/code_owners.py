@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 
 from indexer.errors import BadPattern
@@ -17,27 +16,21 @@ _LONGEST_LINE = 2_000  # characters
 _MAX_OWNERS = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Rule:
-    """A line of the file."""
-
-    line: int
-    pattern: str
-    owners: tuple[str, ...]
-
-
 def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
     """Find the rule of a CODEOWNERS file that decides who owns a path; None if none does, or it names nobody."""
     is_match = cache(partial(_is_match, path=path))  # a pattern may stand there many times
-    for rule in reversed(list(_read_rules(text))):
-        if is_match(rule.pattern):
-            at = Location(path=file, start_line=rule.line, end_line=rule.line)
-            return CodeOwners(location=at, pattern=rule.pattern, owners=rule.owners) if rule.owners else None
+    for line, pattern, owners in reversed(list(_read_rules(text))):
+        if is_match(pattern):
+            at = Location(path=file, start_line=line, end_line=line)
+            return CodeOwners(location=at, pattern=pattern, owners=owners) if owners else None
     return None
 
 
-def _read_rules(text: str) -> Iterator[_Rule]:
-    """Read the lines with a pattern; GitLab's section headings may name owners for the lines below them."""
+def _read_rules(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
+    """Read the lines with a pattern: number, pattern and owners.
+
+    GitLab's section headings may name owners for the lines below them.
+    """
     by_section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n")[:_MAX_RULES], 1):
         bare = line[:_LONGEST_LINE].partition(" #")[0].strip()
@@ -46,7 +39,7 @@ def _read_rules(text: str) -> Iterator[_Rule]:
         elif bare and not bare.startswith(("#", "!")):
             pattern, *owners = bare.replace("\\ ", "\0").split()
             named = tuple(map(_format_owner, owners[:_MAX_OWNERS]))
-            yield _Rule(line=number, pattern=pattern.replace("\0", "\\ "), owners=named or by_section)
+            yield number, pattern.replace("\0", "\\ "), named or by_section
 
 
 def _is_match(pattern: str, path: str) -> bool:

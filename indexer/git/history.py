@@ -1,4 +1,4 @@
-"""The history of a file from git's log and blame: who changed it, when and why, without addresses and secrets."""
+"""The history of files from git's log and blame: who changed them, when and why, without addresses and secrets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 
 from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.safe_paths import is_safe_path
 from indexer.secrets import redact_secrets
-from indexer.types import LineOrigin, Revision
+from indexer.types import CommitMessage, LineOrigin, Revision
 
 # Five fields of a commit and then the names of its files, a NUL before and after each field, which no text can hold.
 FORMAT = "%x00%H%x00%aN%x00%ct%x00%s%x00%b%x00"
 _BRIEF = "%x00%H%x00%an%x00%ct%x00%s%x00%x00"  # without the message
 _FIELDS = 6
+# As in `git log`: each field ends with a NUL, which no message can hold, and an empty one stands before each commit.
+_MESSAGES = "%x00%H%x00%s%x00%b%x00"
+MOST_COMMITS = 6_000  # whose messages are read
+MOST_FILES = 25  # of one commit; one that touches more is about none of them
+_LONGEST_MESSAGE = 4_000  # bytes; a commit may have megabytes
+_MESSAGES_SECONDS = 30.0
+_TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # sign-offs and reviewers say nothing about the code
 NOBODY = "someone"
 _ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
 _LONGEST_BODY = 2_000  # characters of a message
@@ -65,6 +73,19 @@ class GitHistory:
         options = ("--max-count=1", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
         output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_TIMEOUT_SECONDS)
         return next(read_commits(output or b""), None)
+
+    def read_messages(self, sha: str, *, since: str = "") -> list[CommitMessage]:
+        """Read the messages of the newest commits from `sha` back to `since`, newest first, without merges.
+
+        Commits that touch very many files are left out, and so are those whose parents were not fetched, because git
+        lists all their files as changed. Returns none if git fails or takes too long.
+        """
+        options = ("--no-merges", f"--max-count={MOST_COMMITS}", f"--format={_MESSAGES}", "--encoding=UTF-8", "-z")
+        diff = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--root")
+        commits = f"{since}..{sha}" if since else sha
+        output = self._git.try_run("log", *options, *diff, commits, "--", seconds=_MESSAGES_SECONDS)
+        severed = self.read_shallow_commits()
+        return [message for commit, message in _read_messages(output or b"") if commit not in severed and message.paths]
 
     def read_shallow_commits(self) -> frozenset[str]:
         """Return the commits of a shallow clone at which its history ends."""
@@ -147,6 +168,22 @@ def read_origins(output: bytes) -> list[LineOrigin]:
         for sha, one in found.items()
         if sha.strip("0")
     ]
+
+
+def _read_messages(output: bytes) -> Iterator[tuple[str, CommitMessage]]:
+    """Read the output of `git log` in the format above; commits of too many files have no paths."""
+    fields = iter(output.split(b"\0")[1:])
+    while sha := next(fields, b""):
+        subject, body, _ = (next(fields, b"") for _ in range(3))
+        paths = [decode_output(path.removeprefix(b"\n")) for path in takewhile(bool, fields)]
+        yield (
+            sha.decode("ascii", "replace"),
+            CommitMessage(
+                subject=read_subject(subject),
+                body=_TRAILER.sub("", redact_secrets(decode_output(body[:_LONGEST_MESSAGE]))),
+                paths=tuple(paths) if len(paths) <= MOST_FILES else (),
+            ),
+        )
 
 
 def format_person(name: str) -> str:

@@ -17,7 +17,6 @@ from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 
 from indexer.errors import EmptyRepository, NotARepository, RepositoryError
-from indexer.git.commit_messages import read_commit_messages
 from indexer.git.commit_queries import CommitQueries
 from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_path
 from indexer.git.git_command import (
@@ -250,7 +249,7 @@ class Repository:
         """
         if since and not is_beside and self.git.try_run("merge-base", "--is-ancestor", since, sha) is None:
             return None
-        return read_commit_messages(self.git, self.history, sha, since=since)
+        return self.history.read_messages(sha, since=since)
 
     def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
         """List the paths that differ between two commits; None if one of the commits does not exist."""

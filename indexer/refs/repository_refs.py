@@ -145,17 +145,8 @@ class RepositoryRefs:
         """
         if not self._branches:
             return ()
-        try:
-            kept = await self._refresh_kept()
-        except IndexerError as error:
-            self.problem = f"Of the branches that are kept: {error}"
-            raise
-        self.problem = ""
-        return kept
-
-    async def _refresh_kept(self) -> Sequence[NamedRef]:
         wanted = await asyncio.to_thread(self._list_kept)
-        if wanted == self._kept and all([await self.has(ref) for ref in wanted]):
+        if wanted == self._kept and not self.problem and all([await self.has(ref) for ref in wanted]):
             return self._kept
         brought: list[NamedRef] = []
         errors: list[IndexerError] = []
@@ -169,8 +160,9 @@ class RepositoryRefs:
         except IndexerError as error:
             errors.append(error)
         if errors:
+            self.problem = f"Of the branches that are kept: {errors[0]}"
             raise errors[0]
-        self._kept = wanted
+        self.problem, self._kept = "", wanted
         return wanted
 
     async def list_kept(self) -> Sequence[NamedRef]:

@@ -12,7 +12,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -371,48 +371,42 @@ class SideGenerations:
 
     async def _seed(self, folder: SideFolder, commit: str) -> None:
         source = await self._choose_source(commit)
-        if source is None:  # everything is read
-            await asyncio.to_thread(folder.data.remove_index)
-            return
         try:
-            await asyncio.to_thread(_copy_into, source, folder)
+            await asyncio.to_thread(_begin_folder, folder, source)
         except StorageError as error:
             log.warning("%s cannot begin as a copy: %s", folder.root, error)
-            await asyncio.to_thread(folder.data.remove_index)
+            await asyncio.to_thread(_begin_folder, folder, None)
 
-    async def _choose_source(self, commit: str) -> SideFolder | CodeIndex | None:
+    async def _choose_source(self, commit: str) -> DataFolder | None:
         """Choose the generation with the fewest files different from a commit; None if there is none."""
         refs = RefList(self._index.repository.git)
-        own: CodeIndex | None = None
+        nearest: DataFolder | None = None
         fewest: int | None = None
-        try:
+        with suppress(NotIndexed):
             newest = await self._index.pin()
-            own = self._index
+            nearest = self._index.folder
             fewest = await asyncio.to_thread(refs.count_changes, newest.commit.sha, commit)
-        except NotIndexed:
-            pass
         if fewest is not None and fewest <= _FEW_CHANGES:
-            return own
-        nearest: SideFolder | CodeIndex | None = own
+            return nearest
         for side in await asyncio.to_thread(list_side_folders, self._index.folder):
             if side != SideFolder.of(self._index.folder, side.commit, self._index.provenance) or not side.is_complete:
                 continue
             changes = await asyncio.to_thread(refs.count_changes, side.commit, commit)
             if changes is not None and (fewest is None or changes < fewest):
-                nearest, fewest = side, changes
+                nearest, fewest = side.data, changes
         return nearest
 
 
-def _copy_into(source: SideFolder | CodeIndex, folder: SideFolder) -> None:
-    """Copy an index into a pinned folder, whole or not at all."""
+def _begin_folder(folder: SideFolder, source: DataFolder | None) -> None:
+    """Replace the contents of a pinned folder by a copy of an index, whole or not at all; by nothing without one.
+
+    A copy fails if the index is swept meanwhile.
+    """
     draft = folder.root / "draft"
-    lock = source.hold() if isinstance(source, SideFolder) else None
-    try:
-        copy_index(source.data.root if isinstance(source, SideFolder) else source.folder.root, draft, links=True)
-    finally:
-        if lock is not None:
-            os.close(lock)
+    if source is not None:
+        copy_index(source.root, draft, links=True)
     folder.data.remove_index()
-    for path in sorted(draft.iterdir(), key=lambda path: path.suffix == ".sqlite"):  # what says that it is there: last
-        path.rename(folder.root / path.name)
-    draft.rmdir()
+    if source is not None:  # the file that says that a copy is there comes last
+        for path in sorted(draft.iterdir(), key=lambda path: path.suffix == ".sqlite"):
+            path.rename(folder.root / path.name)
+        draft.rmdir()

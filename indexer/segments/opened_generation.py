@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -80,28 +81,20 @@ class OpenedGeneration:
             lock = lock_file(folder / LOCK, shared=True)
         if lock is None:
             raise NotIndexed(f"{parts.name} was just evicted from this disk. Ask again.")
-        try:
-            return cls._open_locked(folder, lock, parts)
-        except StorageVersion as error:
-            os.close(lock)
-            raise make_version_error(parts.name) from error
-        except (DamagedCatalog, RepositoryError, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
-            os.close(lock)
-            raise IndexDamaged(f"What was downloaded of {parts.name} is damaged ({error}).") from error
-        except BaseException:
-            os.close(lock)
-            raise
-
-    @classmethod
-    def _open_locked(cls, folder: Path, lock: int, parts: ReadingParts) -> OpenedGeneration:
-        catalog = Catalog(DataFolder(folder).catalog)
-        try:
-            repository = Repository.open(folder / GIT_FOLDER)
-            repository.name, repository.web_url = parts.name, parts.web_url
-            return cls(folder, lock, repository, catalog)
-        except BaseException:
-            catalog.close()
-            raise
+        with ExitStack() as stack:
+            stack.callback(os.close, lock)
+            try:
+                catalog = Catalog(DataFolder(folder).catalog)
+                stack.callback(catalog.close)
+                repository = Repository.open(folder / GIT_FOLDER)
+                repository.name, repository.web_url = parts.name, parts.web_url
+                opened = cls(folder, lock, repository, catalog)
+            except StorageVersion as error:
+                raise make_version_error(parts.name) from error
+            except (DamagedCatalog, RepositoryError, OSError, ValueError, KeyError, TypeError, MemoryError) as error:
+                raise IndexDamaged(f"What was downloaded of {parts.name} is damaged ({error}).") from error
+            stack.pop_all()
+        return opened
 
     @property
     def is_damaged(self) -> bool:
