@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,9 +40,7 @@ class SqliteConversations(ConversationSaver):
     async def open_checkpoints(self) -> AsyncIterator[AsyncSqliteSaver]:
         """Open a checkpointer for one run."""
         try:
-            connection = (
-                self._idle.pop() if self._idle else await aiosqlite.connect(self._path, timeout=self._busy_seconds)
-            )
+            connection = self._idle.pop() if self._idle else await self._connect()
             try:
                 await connection.executescript(_PRAGMAS)
                 saver = AsyncSqliteSaver(connection, serde=make_serializer())
@@ -59,6 +58,14 @@ class SqliteConversations(ConversationSaver):
         self._is_closed = True
         while self._idle:
             await self._idle.pop().close()
+
+    async def _connect(self) -> aiosqlite.Connection:
+        opening = asyncio.ensure_future(aiosqlite.connect(self._path, timeout=self._busy_seconds))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await (await opening).close()  # by then its thread has opened the file
+            raise
 
     async def _put_back(self, connection: aiosqlite.Connection) -> None:
         if self._is_closed or len(self._idle) >= _MAX_IDLE or connection.in_transaction:
