@@ -1,4 +1,4 @@
-"""The agent as others use it: a question in, a stream of events out, the last of them the answer."""
+"""The agent's interface: a question in, a stream of events out, the last of them the answer."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ class Agent:
                 await self._close(claim, *run_ids)
 
     async def _close(self, claim: RunClaim, *run_ids: str) -> None:
-        """Leave nothing to resume of a conversation's unfinished run, if it is one of these."""
+        """Leave nothing to resume from a conversation's unfinished run, if it is one of these."""
         if await self._turns.abandon(claim, run_ids):
             await self._evidence.drop(claim)
 
@@ -344,7 +344,7 @@ async def _may_reply(permit: RunPermit | None, run: AgentRun) -> bool:
 
 @contextmanager
 def _log_cleanup_errors() -> Iterator[None]:
-    """Keep a failure after the answer from losing the answer."""
+    """Make sure that a failure after the answer does not lose it."""
     try:
         yield
     except CheckpointOvertaken:

@@ -1,4 +1,4 @@
-"""The messages of LangChain, imported when one is first used: without a model nothing needs them."""
+"""LangChain's message classes, imported at first use: without a model nothing needs them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ async def prune_conversations(saver: ConversationSaver, *, before: float) -> int
 
 
 async def _sweep_checkpoints(saver: ConversationSaver, before: float) -> None:
-    """Delete the checkpoint threads that no conversation reads any more, such as one that a late run wrote in."""
+    """Delete checkpoint threads that no conversation reads any more, such as those of overtaken runs."""
     found = await saver.rows("SELECT thread_id, max(checkpoint_id) FROM checkpoints GROUP BY thread_id")
     # After the threads: of the claims that were made meanwhile, none is among them.
     rows = await saver.rows("SELECT thread, claim, checkpoints FROM conversations")
@@ -61,7 +61,7 @@ async def _sweep_checkpoints(saver: ConversationSaver, before: float) -> None:
 
 
 def open_conversations(path: Path, url: SecretStr | None = None) -> AbstractAsyncContextManager[ConversationSaver]:
-    """Open the conversations, made when missing, for as long as the context is open; raises `CheckpointError`."""
+    """Open the conversations, creating them if missing, while the context is open; raises `CheckpointError`."""
     return open_saver(path) if url is None else open_postgres_saver(url.get_secret_value())
 
 

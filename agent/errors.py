@@ -62,13 +62,13 @@ class ModelError(AgentError):
 
 
 class ModelMisconfigured(ModelError):
-    """The model that is named cannot be used as things are set up."""
+    """The configured model cannot be used."""
 
     reason = "the language model is not set up"
 
 
 class InvalidApiKey(ModelError):
-    """The provider does not take the key; the text names the variable and never the key."""
+    """The provider rejects the key; the text names the variable and never the key."""
 
     reason = "the provider of the language model refused the API key"
 
@@ -80,13 +80,13 @@ class UnknownModel(ModelError):
 
 
 class RequestRefused(ModelError):
-    """The provider does not take the request; the same one again would fare no better."""
+    """The provider rejects the request; repeating it would not help."""
 
     reason = "the provider of the language model refused the request"
 
 
 class ToolsUnsupported(RequestRefused):
-    """The model cannot call functions; it is asked by forms from then on."""
+    """The model cannot call functions; from then on it fills in forms."""
 
     reason = "the language model cannot call tools"
 
@@ -136,7 +136,7 @@ class AnswerUnwritten(AnswerEmpty):
 
 
 class AnswerCutEarly(AnswerEmpty):
-    """The model reached its limit of length, such as by thinking, before it wrote anything."""
+    """The model reached its length limit, for example by thinking, before it wrote anything."""
 
     reason = "the language model reached its length limit before it wrote anything"
 
@@ -148,14 +148,14 @@ class AnswerLeaked(ModelError):
 
 
 class AnswerMalformed(ModelError):
-    """The answer does not have the form that was asked for."""
+    """The answer does not have the requested form."""
 
     reason = "the language model's answer could not be parsed"
     retryable = True
 
 
 class AnswerTruncated(ModelError):
-    """The answer ended at the model's limit of length; the text before it is good."""
+    """The answer ended at the model's length limit; the text before it is good."""
 
     reason = "the language model reached its length limit"
 
@@ -171,7 +171,7 @@ class WebSearchError(AgentError):
 
 
 class ClassifierUnusable(AgentError):
-    """The operator's classifier of injections cannot be loaded; questions are judged without it."""
+    """The operator's injection classifier cannot be loaded; questions are judged without it."""
 
 
 class SandboxUnavailable(AgentError):
@@ -187,7 +187,7 @@ class UnknownRun(AgentError):
 
 
 class GoalUnreachable(AgentError):
-    """No change of files can reach the goal: it is none, or its check cannot be made here."""
+    """No change of files can reach the goal, or its check cannot be made here."""
 
 
 class WorkspaceTooLarge(AgentError):
@@ -195,7 +195,7 @@ class WorkspaceTooLarge(AgentError):
 
 
 class TurnTooLong(AgentError):
-    """A turn took more nodes than any should."""
+    """A turn took more nodes than allowed."""
 
 
 class SchemaError(AgentError):
@@ -211,4 +211,4 @@ class CheckpointUnreachable(CheckpointError):
 
 
 class CheckpointOvertaken(CheckpointError):
-    """Another process has meanwhile continued the conversation of a run; nothing more of the run is written."""
+    """Another process has continued the conversation of a run; nothing more of the run is written."""

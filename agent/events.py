@@ -112,7 +112,7 @@ class Subscription:
 
 
 class AsyncEventBus:
-    """Hands every event to every subscriber; a slow one loses progress events, never the end of a run."""
+    """Passes every event to every subscriber; a slow one loses progress events, never the end of a run."""
 
     def __init__(self, capacity: int = 1024) -> None:
         self._capacity = capacity
@@ -142,7 +142,7 @@ class AsyncEventBus:
                 task.cancel()
 
     def publish(self, event: AgentEvent) -> None:
-        """Hand the event to all subscribers; never waits."""
+        """Pass the event to all subscribers; never waits."""
         for subscription in self._subscriptions:
             subscription.offer(event)
 

@@ -188,7 +188,7 @@ class Step:
         return () if self.then is None else (self.then,)
 
     async def run(self, state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-        """Run the node; in a watched turn it has less to work with, and no node can forget to."""
+        """Run the node; a watched turn is restricted here, so that no node can forget to."""
         return await self.node(state, NodeRuntime(harden(runtime.context)) if is_hardened(state) else runtime)
 
     def choose_next(self, state: AgentState) -> str | None:
@@ -245,7 +245,7 @@ def _wrap_node(step: Step) -> Node[AgentState]:
 
 
 def _add_branch(step: Step) -> Node[Command[str | None]]:
-    """Let a node name the next one itself: a conditional edge would read the whole state a second time for that."""
+    """Let a node name the next one itself: a conditional edge would read the whole state a second time."""
     from langgraph.types import Command
 
     @wraps(step.node)

@@ -48,7 +48,7 @@ class TokenUsage:
 
     @property
     def total(self) -> int:
-        """Both directions together."""
+        """The tokens of both directions."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: TokenUsage) -> TokenUsage:

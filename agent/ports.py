@@ -74,10 +74,10 @@ class CodePast(Protocol):
         """Find the first release of each commit, and the commits that each environment runs."""
 
     async def owners(self, path: str) -> CodeOwners | None:
-        """Find who owns a path by the CODEOWNERS file of the commit."""
+        """Find the owners of a path in the commit's CODEOWNERS file."""
 
     async def find_former_paths(self, name: str) -> Sequence[str]:
-        """Find the paths of removed files of a name, the last removed first."""
+        """Find the paths of removed files with a name, the last removed first."""
 
 
 class SourceFiles(Protocol):
@@ -96,7 +96,7 @@ class SourceFiles(Protocol):
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
 
     async def list_left_out(self) -> Sequence[LeftOut]:
-        """Every path of the commit that is not indexed, and the reason."""
+        """Return every unindexed path of the commit, with the reason."""
 
     async def coverage(self, *words: str) -> Coverage:
         """Return how much was read, and the unindexed files that contain one of the words.
@@ -163,7 +163,7 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
 
     @property
     def commit(self) -> Commit:
-        """The commit that everything is read at."""
+        """The pinned commit."""
 
     @property
     def past(self) -> CodePast:
@@ -179,17 +179,17 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
         """Name the cells of a notebook that lines are in, such as `cell 7, lines 2-4`; empty for other files."""
 
     def follow(self, catch_up: CatchUp | None) -> None:
-        """Have each "no" wait for newer commits first; None: no longer."""
+        """Make each "no" wait for newer commits first; None: no longer."""
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
         """Complete qualified names whose plain name (`send`) or last parts (`Session.se`) have a prefix."""
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
-        """The definitions that most of the code leads to, the most central first."""
+        """Return the definitions most used by the code, the most used first."""
 
 
 class CodeLibrary(Protocol):
-    """The repositories that questions can be asked about."""
+    """The repositories available for questions."""
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
         """Pin a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that.
@@ -205,11 +205,11 @@ class Classifier(Protocol):
     """A trained model that judges whether a question is an attack, in addition to the rules."""
 
     async def classify(self, text: str) -> Classified:
-        """Return `clean` or `suspect`, or why the model cannot judge; never raises, and returns soon."""
+        """Return `clean` or `suspect`, or why the model cannot judge; never raises, and is fast."""
 
 
 class ToolMenu:
-    """The tools of a turn: the offer to a model, and calls of them. This one has none."""
+    """The tools of a turn: their descriptions for a model, and calls. This one has none."""
 
     def menu(
         self,
@@ -225,7 +225,7 @@ class ToolMenu:
         return ()
 
     def is_approval_required(self, name: str) -> bool:  # noqa: ARG002
-        """Whether a person has to agree before the tool of that name is called."""
+        """Whether a tool needs a person's approval."""
         return False
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
@@ -312,11 +312,11 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The model that answered last, or would be asked first, as `provider:model`."""
+        """The last model to answer, or the first to ask, as `provider:model`."""
 
     @property
     def calls_tools(self) -> bool:
-        """Whether it can call functions, as far as is known."""
+        """Whether it can call functions, as far as known."""
 
     async def generate_structured(self, messages: Sequence[chat.BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form; `AnswerMalformed` if the model cannot."""
@@ -362,7 +362,7 @@ class ModelSource(Protocol):
         """Return the budget of a turn that begins now."""
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
-        """Return the models as the nodes of one turn see them."""
+        """Return the models for the nodes of one turn."""
 
 
 class MemoryEvidence:
@@ -411,7 +411,7 @@ class Runtime(Protocol[Context_co]):
 
 @dataclass(frozen=True, slots=True)
 class NodeRuntime:
-    """A node's input from others than LangGraph."""
+    """A node's input from callers other than LangGraph."""
 
     context: Deps
 
@@ -464,7 +464,7 @@ class Answer:
 
     @property
     def read_at(self) -> Mapping[str, str]:
-        """The commit of each repository that was read; nothing if none was."""
+        """Return the commit read of each repository; nothing if none was."""
         return self.commits or ({self.repository: self.commit} if self.commit else {})
 
 
@@ -475,7 +475,7 @@ class RunPermit(Protocol):
     """
 
     async def may_begin(self) -> bool:
-        """Whether the question is still for this process to answer."""
+        """Whether this process may still answer the question."""
 
     async def may_be_replied_to(self, run_id: str) -> bool:
         """Whether a run's question is still open; an edited or deleted message has no replies."""
@@ -485,7 +485,7 @@ class EvidenceTexts(Protocol):
     """The evidence of one conversation's turn, by key."""
 
     async def keep(self, key: str, text: str) -> None:
-        """Keep a text, as far as a database takes it; the same key again takes its place."""
+        """Store a text in a form that databases accept, replacing one with the same key."""
 
     async def texts(self, keys: Iterable[str]) -> Mapping[str, str]:
         """Return the texts that are there."""

@@ -34,7 +34,7 @@ class AccessRule(BaseModel):
 
 
 class ChannelTable(BaseModel):
-    """One table `[channels.ID]`: how citebot behaves in the channel of that id, bare or as `slack:C123`."""
+    """One table `[channels.ID]`: the reply mode of the channel with that id, bare or as `slack:C123`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -151,7 +151,7 @@ def _passes(check: Callable[..., None], *given: object) -> bool:
 
 
 def find_manners(channels: Mapping[str, Manners], place: Place) -> Manners:
-    """Return how citebot behaves in the channel of a place; direct messages are answered in any case."""
+    """Return the reply mode of a place; direct messages are always answered."""
     return channels.get(f"{place.platform}:{place.channel}") or channels.get(place.channel) or "follow"
 
 

@@ -71,7 +71,7 @@ class App:
     async def open(
         cls, settings: Settings, table: RepositoryTable, *, say: Callable[[str], None] = _keep_silent
     ) -> AsyncGenerator[Self]:
-        """Open the index of a repository; one on another machine is fetched when it is asked about."""
+        """Open the index of a repository; a remote one is fetched when somebody asks about it."""
         async with AsyncExitStack() as stack:
             stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
             clone = _make_clone(settings, table)
@@ -292,7 +292,7 @@ def open_code_push(path: Path, older: str, newer: str) -> Push | None:
 
 
 async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
-    """Read the state of each repository of the settings; one that cannot be opened does not hide the others."""
+    """Read the state of each configured repository; an unreadable one does not hide the others."""
     with await asyncio.to_thread(hold_shared_lock, settings.home):
         return [await _read_status(settings, table) for table in settings.repositories]
 
@@ -356,7 +356,7 @@ async def open_replaying(
 
 
 def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
-    """Describe the repository at (or around) a path as citebot.toml would."""
+    """Describe the repository around a path in the form of citebot.toml."""
     return RepositoryTable(
         path=path, include=settings.include, exclude=settings.exclude, large_files=settings.large_files
     )
@@ -571,7 +571,7 @@ async def _open_goals(
 async def _open_copy(
     read_status: Callable[[str], Awaitable[IndexStatus]], home: Path, repository: str, commit: str
 ) -> AsyncGenerator[WorkingCopy]:
-    """Make a working copy of a repository, wherever its objects are when it is made."""
+    """Make a working copy of a repository, from the present place of its objects."""
     from agent import open_copy
     from indexer import open_objects
 
@@ -673,11 +673,11 @@ async def list_local_models(settings: Settings) -> Sequence[str]:
 
 
 def _ignore(kind: EventKind, /, **payload: Any) -> None:
-    """Discard the events of a look at the models."""
+    """Discard the events while models are examined."""
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
-    """Open the chat models; each of them is built when it is first asked."""
+    """Open the chat models, each built at its first call."""
     from agent import RetryPolicy, Sampling, TurnLimits, open_models
 
     usual, whole = RetryPolicy(), settings.model_timeout

@@ -91,7 +91,7 @@ class LimitReached(NotAllowed):
 
 
 class SilentlyThrottled(LimitReached):
-    """Somebody keeps asking after having been refused again and again; each reply would keep others waiting."""
+    """Somebody keeps asking after repeated refusals; each reply would keep others waiting."""
 
 
 class InboxError(BotError):
@@ -131,7 +131,7 @@ class PlatformUnreachable(ChatError):
 
 
 class PostRefused(ChatError):
-    """Nothing can be posted in that place: no member, no permission, archived."""
+    """Nothing can be posted in that place: not a member, no permission, archived."""
 
 
 class EditRefused(ChatError):

@@ -140,7 +140,7 @@ class IncomingMessage:
 
     @property
     def goal_decision(self) -> GoalOrder | None:
-        """The goal run that a person has decided about."""
+        """A person's decision about a goal run."""
         return self.order if self.order is not None and self.order.is_proposed else None
 
     @property
@@ -192,7 +192,7 @@ class MessageHandle:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
-    """Something to press under a message; `value` comes back with the press."""
+    """A button under a message; a press returns its `value`."""
 
     action: ButtonAction
     label: str
@@ -273,7 +273,7 @@ class ButtonPress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateLimit:
-    """The rate limit of a method: so many calls in so many seconds, per workspace, channel or thread."""
+    """The rate limit of a method: a number of calls in a number of seconds, per workspace, channel or thread."""
 
     calls: int
     seconds: float = 60.0

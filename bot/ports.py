@@ -24,7 +24,7 @@ class RepositoryIndex(Protocol):
     """The index of one repository."""
 
     async def is_current(self) -> bool:
-        """Return whether HEAD is the commit that is indexed."""
+        """Return whether the index is at HEAD."""
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index HEAD. `progress` is called from another thread; an exception from it stops the refresh."""
@@ -51,7 +51,7 @@ class RefSource(Protocol):
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty if that is not known."""
+        """The address of the repository's page at its host; empty if unknown."""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find the meaning of a name; None if the repository has nothing of that name and kind."""
@@ -66,7 +66,7 @@ class RefSource(Protocol):
         """
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit; None if the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit; None if the commit or the file is missing."""
 
     async def list_kept(self) -> Sequence[NamedRef]:
         """List the other branches whose newest commits are always indexed."""
@@ -79,10 +79,10 @@ class RefSource(Protocol):
 
 
 class Repositories(Protocol):
-    """The repositories that can be asked about, by name; the first is the default."""
+    """The repositories available for questions, by name; the first is the default."""
 
     def list_names(self) -> Sequence[str]:
-        """Name them all."""
+        """Return all names."""
 
     async def status(self, name: str) -> IndexStatus:
         """Describe the index of a repository."""
@@ -126,7 +126,7 @@ RefreshWork = Callable[[str, bool, Callable[[Progress], None]], Awaitable[Refres
 
 
 class RefreshJobs(Protocol):
-    """Refreshes that were asked for: of a repository one at a time, and one more at most waits."""
+    """Requested refreshes: one at a time per repository, with at most one more waiting."""
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
         """Request a refresh of a repository, and return its course, which the caller may follow.
@@ -150,7 +150,7 @@ class RefreshJobs(Protocol):
 
 
 class Answerer(Protocol):
-    """The agent as conversations need it: runs that have names, and can be taken up again or stopped."""
+    """The agent's interface for conversations: named runs that can be resumed or stopped."""
 
     def ask(
         self,
@@ -203,7 +203,7 @@ class GoalRuns(Protocol):
 
 
 class ChatPlatform(Protocol):
-    """One chat platform, as replies see it. All methods raise `ChatError`s and nothing else."""
+    """One chat platform's interface for replies. All methods raise only `ChatError`s."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -222,16 +222,16 @@ class ChatPlatform(Protocol):
         """Find the message sent with a nonce, after a crash or an unanswered call."""
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
-        """Begin a message that text can be added to; `StreamRefused` if it does not exist."""
+        """Begin a streamed message; `StreamRefused` if the workspace has none."""
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
         """Read the newest messages of a thread before the one named, oldest first."""
 
     async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
-        """Fetch a file that came with a message; `FileUnreadable` if that is refused, or it has more bytes."""
+        """Download an attached file; `FileUnreadable` if that is refused, or the file is too large."""
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show that work is in progress in some way that is no message: typing, a status. Empty: it is over."""
+        """Show by a typing or status indicator that work is in progress. Empty: it is over."""
 
 
 class LiveStream(Protocol):

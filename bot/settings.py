@@ -53,7 +53,7 @@ _OF_REPOSITORIES = ("token_variable", "user", "environments")
 
 
 def _split(value: object) -> object:
-    """A variable holds a list as one text, parts separated by commas."""
+    """Split a list in a variable at commas."""
     if isinstance(value, str):
         return [part for part in (part.strip() for part in value.split(",")) if part]
     return value
@@ -73,7 +73,7 @@ def _lower(value: object) -> object:
 
 
 def _check_model_name(value: str) -> str:
-    """Whether there is such a provider is found out when the model is opened."""
+    """Check the form of a model's name; opening the model checks its provider."""
     if not _MODEL.fullmatch(value):
         raise ValueError("write it as provider:model, such as google_genai:gemini-flash-latest")
     return value
@@ -84,7 +84,7 @@ def _check_model_or_none(value: str) -> str:
 
 
 def _check_temperature(value: object) -> object:
-    """Read a number or the word `default`, which leaves the choice to the provider."""
+    """Read a number or the word `default`, which means the provider's choice."""
     if value is None or (isinstance(value, str) and value.strip().lower() == "default"):
         return None
     try:
@@ -178,7 +178,7 @@ _WANTED = {
 
 
 class RepositoryTable(BaseModel):
-    """One table `[[repositories]]`: a repository that a team can ask about."""
+    """One table `[[repositories]]`: a repository for questions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -207,9 +207,9 @@ class RepositoryTable(BaseModel):
 
 
 class PriceTable(BaseModel):
-    """The price of a model in dollars: for a million tokens read, and for a million written.
+    """The price of a model in dollars per million tokens, input and output.
 
-    `cached` is for those that it reads from its provider's cache; without it they cost as much as all others.
+    `cached` is for input from its provider's cache; without it, that costs as much as the rest.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -219,14 +219,14 @@ class PriceTable(BaseModel):
     cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     def compute_dollars(self, call: Mapping[str, Any]) -> float:
-        """Return what a call of the model has cost, by the payload of its `model_end`."""
+        """Return the cost of a model's call, by the payload of its `model_end`."""
         read, written, cached = (int(call.get(f"{kind}_tokens") or 0) for kind in ("input", "output", "cached"))
         kept = self.input if self.cached is None else self.cached
         return ((read - cached) * self.input + cached * kept + written * self.output) / _MILLION
 
 
 class GuardTable(BaseModel):
-    """The table `[guard]`: a classifier that looks at questions beside the rules, and how it is trusted."""
+    """The table `[guard]`: a classifier in addition to the rules, and how it is trusted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -237,7 +237,7 @@ class GuardTable(BaseModel):
 
 
 class SandboxTable(BaseModel):
-    """The table `[sandbox]`: the Python environment that commands of a repository find in the sandbox."""
+    """The table `[sandbox]`: the Python environment for commands in the sandbox."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -245,7 +245,7 @@ class SandboxTable(BaseModel):
 
 
 class TokenTable(BaseModel):
-    """One table `[[mcp.tokens]]`: whose requests carry the token with that SHA-256 checksum."""
+    """One table `[[mcp.tokens]]`: the owner of the token with that SHA-256 checksum."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -269,7 +269,7 @@ class McpTable(BaseModel):
 
 
 class WebTable(BaseModel):
-    """The table `[web]`: whether `citebot serve` has a page, and the address at which people reach it."""
+    """The table `[web]`: whether `citebot serve` has a page, and its public address."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -278,7 +278,7 @@ class WebTable(BaseModel):
 
 
 class LivingTable(BaseModel):
-    """The table `[living]`: where sent answers say that the code has changed, for how many days, and how often.
+    """The table `[living]`: the channels, days and limit of marking outdated answers.
 
     With `reuse`, an answer that is still true is given again to the same question.
     """
@@ -437,7 +437,7 @@ class Settings(BaseModel):
         return self.model != NO_MODEL and (self.model is not None or self.google_api_key is not None)
 
     def list_missing_tokens(self) -> list[str]:
-        """Describe the variables that are named for tokens and not set."""
+        """Describe the missing variables that should hold tokens."""
         named = {table.token_variable for table in self.repositories if table.token_variable}
         return [
             f"{FILE_NAME}: repositories: {name} should hold a token but is not set. Set it, or remove token_variable."
@@ -445,7 +445,7 @@ class Settings(BaseModel):
         ]
 
     def list_secret_values(self) -> tuple[str, ...]:
-        """Return the keys and tokens themselves, so that they can be masked."""
+        """Return the keys and tokens themselves, for masking."""
         values = [*(getattr(self, name) for name in type(self).model_fields), *self.tokens.values()]
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
 
@@ -456,14 +456,14 @@ def list_variable_names() -> tuple[str, ...]:
 
 
 def _list_variables() -> Mapping[str, str]:
-    """List the variables of settings, each with the key that `Settings` takes its value by."""
+    """List the variables of settings, each with its key in `Settings`."""
     fields = {name: field for name, field in Settings.model_fields.items() if name not in (*TABLES, *_RESOLVED)}
     keys = {name: field.validation_alias or name for name, field in fields.items()}
     return {PREFIX + key.upper() if key == name else str(key): str(key) for name, key in keys.items()}
 
 
 def list_file_keys() -> tuple[str, ...]:
-    """Every key that may be in citebot.toml."""
+    """List every key of citebot.toml."""
     fields = Settings.model_fields.items()
     return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
 
@@ -487,7 +487,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _read_tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:
-    """Read the variables that the tables of repositories name; what is wrong with those is reported elsewhere."""
+    """Read the variables named by the tables of repositories; errors are reported elsewhere."""
     named = (
         (table.get("token_variable") for table in tables if isinstance(table, dict)) if isinstance(tables, list) else ()
     )
@@ -523,7 +523,7 @@ def _describe_expected(detail: ErrorDetails) -> str:
 
 
 def _describe_form(kind: str, names: Sequence[str]) -> str:
-    """Describe how a table or a list is written, or which keys a table has; `names` lead to what is there instead."""
+    """Describe the form of a table or list, or the keys of a table; `names` map them to their paths."""
     if kind == "extra_forbidden":
         table = next((_TABLE_OF[name] for name in reversed(names[:-1]) if name in _TABLE_OF), Settings)
         return f"There is no such key; the table has {', '.join(table.model_fields)}"

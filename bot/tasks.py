@@ -1,4 +1,4 @@
-"""Runs work until a signal ends it, in the background of other work, or again while a platform is away."""
+"""Runs work until a signal, in the background, or again while a platform is down."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class TerminationSignal(Exception):
-    """The process was asked to end, by the signal of that number."""
+    """The process was asked to end, by a signal with that number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"Ended by {signal.Signals(number).name}.")
@@ -33,7 +33,7 @@ class TerminationSignal(Exception):
 
 
 async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
-    """Run the work; a signal to end cancels it, so that it closes what it opened; raises `TerminationSignal`."""
+    """Run the work; a termination signal cancels it, so that it closes its resources; raises `TerminationSignal`."""
     task = asyncio.ensure_future(work)
     received: list[int] = []
 
@@ -57,7 +57,7 @@ async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_until_interrupt(work: Coroutine[None, None, None]) -> bool:
-    """Run the work; Ctrl-C cancels it and nothing else. Return whether it finished."""
+    """Run the work; Ctrl-C cancels only that. Return whether it finished."""
     task = asyncio.ensure_future(work)
     with call_on_interrupt(task.cancel):
         try:
@@ -114,7 +114,7 @@ async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[
 
 @asynccontextmanager
 async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
-    """Open a group of tasks; where the context ends with errors that have a sentence alone, the first is raised."""
+    """Open a group of tasks; if all errors are for people, raise the first."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -126,7 +126,7 @@ async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
 
 
 def _find_first(group: BaseExceptionGroup[BotError]) -> BotError:
-    """Return the first error: the others came of it, or are the same."""
+    """Return the first error: the others followed from it, or are the same."""
     inner = group.exceptions[0]
     return _find_first(inner) if isinstance(inner, BaseExceptionGroup) else inner
 
@@ -138,10 +138,10 @@ def retry_while_away(
     stop: stop_base | None = None,
     report: Callable[[Exception, float], None],
 ) -> AsyncRetrying:
-    """Return what tries a call again while a platform is away or puts it off, and no sooner than that asks for.
+    """Return a function that retries a call while a platform is down or delays it, no sooner than that asks for.
 
-    `report` is given the error and the seconds before each wait. The last error is raised as it is; without a `stop`
-    there is none.
+    `report` gets the error and the seconds before each wait. The last error is raised unchanged;
+    without a `stop` there is none.
     """
     # Of all commands only `serve` tries anything again.
     from tenacity import AsyncRetrying, retry_if_exception_type, stop_never

@@ -101,7 +101,7 @@ def _flush(provider: TracerProvider, limit: threading.Timer) -> None:
 
 
 def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
-    """Have an exporter warn, now and then, of spans that were not taken."""
+    """Make an exporter warn periodically of lost spans."""
     warnings, send = RareWarnings(log), exporter.export
 
     def export(spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -125,7 +125,7 @@ class RunTraces:
         self._runs: dict[str, _RunTrace] = {}
 
     async def follow(self, events: Subscription) -> None:
-        """Take events for as long as they come; contents are masked in a thread, which takes a while."""
+        """Process events as they come; contents are masked in a thread, which takes a while."""
         async for event in events:
             if self._mask is None:
                 self.take(event)
@@ -143,7 +143,7 @@ class RunTraces:
 
 
 class _RunTrace:
-    """The spans of one run: nodes below the run, and calls of models and tools below the node that makes them."""
+    """The spans of one run: nodes below the run, and calls of models and tools below their nodes."""
 
     def __init__(self, tracer: Tracer, first: AgentEvent, price: Price, mask: Mask | None) -> None:
         self._tracer, self._price, self._mask = tracer, price, mask
@@ -192,7 +192,7 @@ class _RunTrace:
         return self._tracer.start_span(name, around, kind, attributes, start_time=_to_nanoseconds(at))
 
     def _open_node(self, at: float) -> Span:
-        """Return the span of the node that runs; one that says nothing when it begins is named when it ends."""
+        """Return the span of the running node; one without a beginning is named at its end."""
         if self._node is None:
             self._node = self._start("node", at, {}, parent=self._root)
         return self._node
@@ -323,7 +323,7 @@ def _write_message(role: str, text: str) -> list[Mapping[str, Any]]:
 
 
 def _write_messages(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
-    """Write messages, or a form that was filled in, as the conventions have them."""
+    """Write messages, or a completed form, by the conventions."""
     written: list[Mapping[str, Any]] = []
     for message in messages:
         kind = getattr(message, "type", "")

@@ -1,4 +1,4 @@
-"""Detects damaged files by digests that are noted after their last change."""
+"""Detects damaged files by digests recorded after their last change."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Checksums:
         return False if self._read_record() == noted else None
 
     def is_noted(self) -> bool:
-        """Whether anything is noted of the files."""
+        """Whether any digests are recorded for the files."""
         return self._file.exists()
 
     def drop(self) -> None:
@@ -68,7 +68,7 @@ class Checksums:
 
 
 def append_checksum(path: Path) -> None:
-    """Append the digest of its content to a file that is never changed again."""
+    """Append the digest of its content to a file that never changes again."""
     with path.open("r+b") as file:
         digest = hashlib.file_digest(file, _ALGORITHM).digest()
         file.write(_MARK + digest)
@@ -85,7 +85,7 @@ def is_whole(path: Path) -> bool:
 
 @contextmanager
 def open_checked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that ends with its digest, and which must be read up to that; ValueError if it was damaged.
+    """Open a file that ends with its digest and must be read to the end; ValueError if it is damaged.
 
     A file without a digest is from an earlier version, and is not checked.
     """

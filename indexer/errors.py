@@ -58,7 +58,7 @@ class RepositoryTooLarge(RepositoryError):
 
 
 class BadAddress(RepositoryError):
-    """An address, a branch or a token that no repository can be fetched with."""
+    """An address, a branch or a token cannot be used to fetch a repository."""
 
 
 class RemoteError(RepositoryError):
@@ -98,7 +98,7 @@ class DamagedVectors(StorageError):
 
 
 class MissingVectors(StorageError, LookupError):
-    """A key was asked for that has no vector."""
+    """A requested key has no vector."""
 
 
 class VectorsUnavailable(StorageError):
@@ -114,7 +114,7 @@ class SegmentsDamaged(StorageError):
 
 
 class PublicationLost(StorageError):
-    """Another indexer published first, or this one took longer than its pin lasts."""
+    """Another indexer published first, or this one's pin expired."""
 
 
 class EmbedderError(IndexerError):
@@ -124,11 +124,11 @@ class EmbedderError(IndexerError):
 
 
 class CommitSetAside(IndexerError):
-    """Processes died while they indexed a commit, which is not tried again."""
+    """Processes died while indexing a commit, which is not tried again."""
 
 
 class ParserUnavailable(IndexerError):
-    """No process can be started that parses files, or it was closed."""
+    """No parser process can be started, or the pool was closed."""
 
 
 class NotIndexed(IndexerError):
@@ -140,7 +140,7 @@ class IndexDamaged(NotIndexed):
 
 
 class BadPattern(IndexerError):
-    """A glob or a regular expression is none, or is too long."""
+    """A glob or a regular expression is invalid or too long."""
 
 
 class UnknownRevision(IndexerError):

@@ -1,4 +1,4 @@
-"""The index of a repository: open it, refresh it, pin a generation to read from."""
+"""The index of a repository: opening, refreshing, and pinning a generation to read."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class CodeIndex:
         return beside
 
     def find_refs_by(self, find_ref: Callable[[str], Awaitable[NamedRef]]) -> None:
-        """Ask for commits by names that the repository itself does not have."""
+        """Set the resolver of names that the repository itself lacks."""
         self._find_ref = find_ref
 
     def read_deployed_by(self, read_marks: DeployMarks) -> None:
@@ -189,7 +189,7 @@ class CodeIndex:
 
     @property
     def repository(self) -> Repository:
-        """The repository that is indexed."""
+        """The indexed repository."""
         return self._repository
 
     @property
@@ -199,7 +199,7 @@ class CodeIndex:
 
     @property
     def provenance(self) -> str:
-        """The fingerprint of everything that a generation depends on but the commit."""
+        """The fingerprint of all inputs of a generation except the commit."""
         return self._provenance
 
     @property
@@ -209,11 +209,11 @@ class CodeIndex:
 
     @property
     def web_url(self) -> str | None:
-        """The project's page, which links lead to."""
+        """The project's page, the base of links."""
         return self._repository.web_url
 
     async def aclose(self) -> None:
-        """Close everything that was opened."""
+        """Close all open parts."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -284,7 +284,7 @@ class CodeIndex:
         return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being rebuilt.")
 
     async def is_current(self) -> bool:
-        """Whether the newest generation is that of the repository's ref, made as this one would be."""
+        """Whether the newest generation has the commit of the repository's ref and the present inputs."""
         return await asyncio.to_thread(self._is_current)
 
     def _is_current(self) -> bool:
@@ -297,7 +297,7 @@ class CodeIndex:
         return is_same and not self._has_fetched_more(current)
 
     def _has_fetched_more(self, generation: Generation) -> bool:
-        """Whether a partial clone has files now that it lacked when it was indexed."""
+        """Whether a partial clone now has files that it lacked at indexing."""
         missing = generation.skipped.get(NOT_FETCHED, 0)
         return missing > 0 and missing != self._repository.count_missing_files(generation.commit.sha, self._limits)
 
@@ -326,7 +326,7 @@ class CodeIndex:
             )
 
     def _count_unchanged(self, commit: Commit) -> dict[str, int] | None:
-        """Return the counts of the current generation, if a refresh would only repeat it.
+        """Return the counts of the current generation if a refresh would change nothing.
 
         Loads nothing: without changes, loading would take longer than the rest of the command.
         """
@@ -417,7 +417,7 @@ class CodeIndex:
         return parts
 
     def _open_sound_store(self) -> ChromaCollection:
-        """Open the vector store, and replace a damaged one by an empty one: vectors can be made again."""
+        """Open the vector store, replacing a damaged one by an empty one: vectors can be made again."""
         if self._store is not None:  # it was sound when it was opened, and counting takes its time
             return self._store
         try:
@@ -432,7 +432,7 @@ class CodeIndex:
         return store
 
     def _drop_store(self) -> None:
-        """Close a store that could not be written; it is opened again when it is needed next."""
+        """Close a store that could not be written; it is reopened on demand."""
         if self._store is not None:
             self._store.close()
             self._store = None
@@ -551,7 +551,7 @@ class CodeIndex:
 
 
 def _import_readers() -> None:
-    """Import modules that only readers need; they take a tenth of a second, which an empty refresh does not need."""
+    """Import the readers' modules; they take a tenth of a second, which an empty refresh can save."""
     from indexer.generations import generation_cache, history_reader, reader  # noqa: F401
 
 

@@ -57,7 +57,7 @@ def describe_extra(extra: str, installed: Distribution | None = None, prefix: Pa
 
 
 def _find_checkout(installed: Distribution | None) -> tuple[Path | None, str]:
-    """Return the checkout that citebot was installed from, if it is still there, and the option of an editable one."""
+    """Return citebot's source checkout, if it still exists, and the option of an editable install."""
     if installed is None:  # run from its sources
         return Path(__file__).parents[1], "--editable "
     origin = json.loads(installed.read_text("direct_url.json") or "{}")

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used, declared once: where type checkers look for them."""
+"""Lazily imported names of a package, declared once for type checkers."""
 
 from __future__ import annotations
 

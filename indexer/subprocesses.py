@@ -1,7 +1,7 @@
-"""The only place where programs are started: where they are found, in which folder and environment they run.
+"""The only place that starts programs: finds them, and sets their folder and environment.
 
-None of them gets the tokens that citebot runs with. None is looked for or started in the folder that citebot was
-started in, as that may be the repository that questions are about.
+None of them gets citebot's tokens. None is searched or started in the current folder, which may be
+the repository in question.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _FOLDER = os.sep  # always there, and nobody but root can put anything into it
 
 
 def select_environment(variables: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """Choose the variables that a program may inherit; with `network` also those for reaching other machines."""
+    """Choose the variables that a program may inherit; with `network`, also those for reaching other machines."""
     allowed = _INHERITED | _INHERITED_BY_NETWORK if network else _INHERITED
     chosen = {name: value for name, value in variables.items() if name in allowed or name.startswith("LC_")}
     for name in _SEARCHED & variables.keys():
@@ -84,7 +84,7 @@ def select_environment(variables: Mapping[str, str], *, network: bool = False) -
 def _make_git_environment(protocols: str = "") -> dict[str, str]:
     """Make the environment of git; with protocols, joined by colons, it may also reach other machines.
 
-    The variable that allows them takes precedence over what a repository's configuration allows.
+    The variable that allows them takes precedence over a repository's configuration.
     """
     by_network = _GIT_BY_NETWORK if protocols else {}
     inherited = select_environment(os.environ, network=bool(protocols))
@@ -92,7 +92,7 @@ def _make_git_environment(protocols: str = "") -> dict[str, str]:
 
 
 def find_program(name: str) -> str:
-    """Return where a program is; `FileNotFoundError` if it is in no folder of the PATH."""
+    """Return the path of a program; `FileNotFoundError` if no folder of the PATH has it."""
     return _search_path(name, select_environment(os.environ)["PATH"])
 
 
@@ -105,7 +105,7 @@ def _search_path(name: str, path: str) -> str:
 
 
 def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start a program to communicate with through pipes, in its own session so that Ctrl-C does not reach it."""
+    """Start a program to communicate with through pipes, in a separate session so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [find_program(line[0]), *line[1:]],
         stdin=subprocess.PIPE,
@@ -120,7 +120,7 @@ def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subpr
 
 
 def find_editor() -> list[str]:
-    """Return the words of the command that the person edits with; empty if none is named."""
+    """Return the words of the person's editor command; empty without one."""
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(os.environ.get(name, ""))
@@ -132,7 +132,7 @@ def find_editor() -> list[str]:
 
 
 def start_editor(line: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start the person's editor at the terminal that citebot runs in; no shell reads its arguments."""
+    """Start the person's editor at citebot's terminal; no shell reads its arguments."""
     return subprocess.Popen([find_program(line[0]), *line[1:]], env=_make_editor_environment(), cwd=_FOLDER)
 
 
@@ -142,7 +142,7 @@ def _make_editor_environment() -> dict[str, str]:
 
 
 def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:
-    """Start git in a repository of this machine, through GitPython; it reaches no other machine."""
+    """Start git in a local repository, through GitPython; it reaches no other machine."""
     # GitPython can add variables to the environment but not take any away; `env` can, before git begins.
     program = find_program("git")
     pairs = [f"{name}={value}" for name, value in _make_git_environment().items()]
@@ -156,7 +156,7 @@ def start_git(arguments: Sequence[str]) -> Git.AutoInterrupt:
 async def start_git_async(
     arguments: Sequence[str], *, protocols: str = "", pass_fds: Sequence[int] = ()
 ) -> asyncio.subprocess.Process:
-    """Start git in a session of its own; it talks to other machines by the `protocols`, joined by colons, alone."""
+    """Start git in a separate session; it may use only the `protocols`, joined by colons, to reach other machines."""
     return await finish_start(
         asyncio.create_subprocess_exec(
             find_program("git"),
@@ -174,7 +174,7 @@ async def start_git_async(
 
 
 async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> asyncio.subprocess.Process:
-    """Start the process that confines an untrusted program, with no variables worth reading."""
+    """Start the process that confines an untrusted program, without any sensitive variables."""
     return await finish_start(
         asyncio.create_subprocess_exec(
             find_program(line[0]),
@@ -191,9 +191,10 @@ async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] =
 
 
 async def finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """Start a program in its own session; if the caller is cancelled, all of it is killed.
+    """Start a program in a separate session; if the caller is cancelled, kill all of it.
 
-    The library would kill only the program itself, and then wait until its children have closed the pipes.
+    The library would kill only the program itself, and then wait until its children have closed the
+    pipes.
     """
     starting = asyncio.ensure_future(start)
     try:
@@ -209,7 +210,7 @@ async def _end_start(starting: asyncio.Future[asyncio.subprocess.Process]) -> No
 
 
 async def kill_session(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of a program in a session of its own, including its children, and wait for it."""
+    """Kill the rest of a program's session, including its children, and wait for it."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -258,7 +259,7 @@ def _read_pipes(process: subprocess.Popen[bytes], deadline: float | None, most: 
 
 
 def _load_gitpython() -> Git:
-    """Return GitPython's runner; its package as a whole would run git when imported, with all of the environment."""
+    """Return GitPython's runner; importing the whole package would run git with all of the environment."""
     if "git" not in sys.modules:
         spec = importlib.util.find_spec("git")
         if spec is None:

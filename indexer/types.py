@@ -1,4 +1,4 @@
-"""Frozen values that the indexer hands to others: places in the code, symbols, hits, branch heads, states."""
+"""Frozen values that the indexer returns: places in the code, symbols, hits, branch heads, states."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ class Reference:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Import:
-    """One imported name: `from module import name as alias`; `name` is empty when the module itself is imported.
+    """One imported name: `from module import name as alias`; `name` is empty for an import of the module itself.
 
-    `alias` is the name that the file uses (`np` for `import numpy as np`; otherwise the imported name).
+    `alias` is the file's name for it (`np` for `import numpy as np`; otherwise the imported name).
     """
 
     module: str
@@ -189,7 +189,7 @@ class ParsedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Definition:
-    """A symbol and the file it is defined in."""
+    """A symbol and its file."""
 
     path: str
     symbol: Symbol
@@ -202,7 +202,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegistrationSite:
-    """A registration and the file it is in."""
+    """A registration and its file."""
 
     path: str
     registration: Registration
@@ -356,7 +356,7 @@ class IndexStatus:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeftOut:
-    """A path of a commit that is not indexed, and the reason."""
+    """An unindexed path of a commit, and the reason."""
 
     path: str
     reason: str
@@ -440,7 +440,7 @@ TELLING_FATES: frozenset[LineFate] = frozenset({"changed", "gone"})  # after whi
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedLines:
-    """Lines of a file at a commit, and the words of the claim that rests on them, in lower case."""
+    """Lines of a file at a commit, and the words of the claim that they support, in lower case."""
 
     path: str
     start_line: int
@@ -483,7 +483,7 @@ class RefreshReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Match:
-    """One line that a pattern was found in, whole."""
+    """One whole line that matches a pattern."""
 
     location: Location
     text: str
@@ -525,7 +525,7 @@ class Revision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitMessage:
-    """The message of a commit, secrets masked, and the files that it touched."""
+    """The message of a commit, secrets masked, and its touched files."""
 
     subject: str
     body: str
@@ -591,7 +591,7 @@ class CommitLog:
 class DeployMark:
     """The mark of an environment's commit: a branch, a tag, a pattern of tags, or the commit that `written` led to.
 
-    `problem` says why that is not known.
+    `problem` says why that is unknown.
     """
 
     written: str
@@ -657,7 +657,7 @@ class ListedRefs:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tag:
-    """A name of a commit, and when it was given, in seconds since the epoch."""
+    """A commit's name, and its time in seconds since the epoch."""
 
     name: str
     sha: str
@@ -741,12 +741,12 @@ class Comparison:
 
     @property
     def start(self) -> str:
-        """The commit that removed lines are in."""
+        """The commit of removed lines."""
         return self.base or self.older.sha
 
     @property
     def has_diverged(self) -> bool:
-        """Whether the older commit is not one that the newer was made from."""
+        """Whether the older commit is not an ancestor of the newer."""
         return bool(self.base) and self.base != self.older.sha
 
 

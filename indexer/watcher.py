@@ -28,14 +28,14 @@ class WatcherClock(Protocol):
 
 
 class WatchedSource(Protocol):
-    """A repository that is watched."""
+    """A watched repository."""
 
     @property
     def name(self) -> str:
         """Its name for people."""
 
     async def newest(self) -> BranchHead:
-        """Bring here the newest commit, and return it; `IndexerError` says why that cannot be done."""
+        """Fetch the newest commit, and return it; `IndexerError` gives the reason of a failure."""
 
 
 class WatchedIndexes(Protocol):
@@ -45,7 +45,7 @@ class WatchedIndexes(Protocol):
         """Describe what is indexed."""
 
     async def index_here(self, name: str) -> RefreshReport:
-        """Index the newest commit that is here, joining a refresh that is in progress."""
+        """Index the newest local commit, joining a refresh in progress."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,7 +160,7 @@ class Watcher:
             await watch.settled.wait()
 
     def sentence(self, repository: str) -> str:
-        """Say what is wrong with a repository or worth knowing; empty if all is well."""
+        """Describe a problem with a repository, or something worth knowing; empty if all is well."""
         watch = self._watches.get(repository)
         return _status(watch).sentence if watch else ""
 
@@ -232,7 +232,7 @@ class Watcher:
             watch.told.set()
 
     def _put_off(self, watch: _Watch, why: str, state: RemoteState = "failed") -> None:
-        """Note why a commit was not indexed, and when it is tried again."""
+        """Record why a commit was not indexed, and when to try again."""
         if why != watch.refresh_error:
             log.warning("%s: %s", watch.source.name, why)
         watch.refresh_error, watch.refresh_state = why, state

@@ -152,6 +152,6 @@ def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:
 
 
 def find_last_turn(state: AgentState) -> PastTurn:
-    """Return the turn that a message leans on: a goal run that it asks about, else the last one."""
+    """Return the turn that a message refers to: a goal run that it asks about, else the last one."""
     history = state["conversation_history"]
     return find_run_turn(state.get("cleaned_query", ""), history) or history[-1]

@@ -1,4 +1,4 @@
-"""Has the model that answered fix or withdraw the sentences that a reading of their lines did not confirm."""
+"""Has the answering model fix or withdraw sentences that their lines do not confirm."""
 
 from __future__ import annotations
 

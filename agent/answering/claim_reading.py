@@ -52,7 +52,7 @@ async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, L
 
 
 def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
-    """Make a case of each claim that is doubtful or cites nothing; no model sees text that gives orders."""
+    """Make a case of each claim that is doubtful or cites nothing; models never see text that gives orders."""
     seen: set[ReadingKey] = set()
     for one in examined.claims:
         if one.key not in seen and (one.doubt is not Doubt.NONE or one.place is None):
@@ -63,7 +63,7 @@ def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
 
 
 def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
-    """Choose and write down the lines that a claim is judged by."""
+    """Choose and write down the lines for judging a claim."""
     assert examined.fit is not None  # noqa: S101  (nothing is in doubt where a model did not write)
     fit, claim = examined.fit, cited.mark
     own = fit.quote(cited.place) if cited.place is not None else None
@@ -123,7 +123,7 @@ async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[Read
 def _take_verdicts(
     verdicts: Sequence[ClaimVerdict], cases: Sequence[Case]
 ) -> Iterator[tuple[ReadingKey, Location | None]]:
-    """Match verdicts with claims; a claim with two of them has none."""
+    """Match verdicts with claims; a claim with two verdicts gets none."""
     for number, case in enumerate(cases, 1):
         of_it = [one for one in verdicts if one.claim == number]
         if len(of_it) == 1:
@@ -131,7 +131,7 @@ def _take_verdicts(
 
 
 def _take_verdict(verdict: ClaimVerdict, case: Case) -> Location | None:
-    """Return the lines that show a claim, which are never others than were shown for it."""
+    """Return the lines that show a claim, which must be among the lines shown for it."""
     passage = case.passages.get(verdict.lines)
     if verdict.verdict != "supported" or passage is None:
         return None

@@ -105,7 +105,7 @@ class ModelAnswer:
         return self._written
 
     def cut(self, remark: str) -> None:
-        """Say under the text why it ends there."""
+        """Say below the text why it ends there."""
         self._remark = remark
 
     def finish(self, reply: chat.AIMessage | None = None) -> str:

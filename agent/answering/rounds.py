@@ -1,4 +1,4 @@
-"""One round of the model that answers with tools: it calls some, or it writes the answer."""
+"""One round of the answering model with tools: it calls some, or writes the answer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class KeptReply:
         return cast("chat.AIMessage", chat.messages_from_dict([json.loads(text)])[0]) if text is not None else None
 
     async def keep(self, reply: chat.AIMessage) -> None:
-        """Keep the reply, unless its provider has put something into it that is no JSON."""
+        """Store the reply, unless its provider has added something that is not JSON."""
         try:
             text = json.dumps(chat.message_to_dict(reply))
         except (TypeError, ValueError) as error:
@@ -188,5 +188,5 @@ def _decide(state: AgentState, route: str) -> RouterDecision:
 
 
 def _give_up(state: AgentState, reason: str) -> AgentState:
-    """Leave the answer to synthesis; with a reason the model is not asked again."""
+    """Leave the answer to synthesis; if a reason is given, the model is not asked again."""
     return {"router_output": _decide(state, "generate"), "error": reason}

@@ -111,7 +111,7 @@ class AnswerBuilder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerContext:
-    """Everything that an answer is made of."""
+    """All inputs of an answer."""
 
     deps: Deps
     question: str
@@ -259,7 +259,7 @@ def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 
 def strip_doc_markup(text: str) -> str:
-    """Take the markup out of a sentence: roles, links, tags and quoting marks; the words stay."""
+    """Remove the markup from a sentence: roles, links, tags and quoting marks; keep the words."""
     text = text[:_LONGEST]
     for pattern, replacement in _RULES:
         text = pattern.sub(replacement, text)

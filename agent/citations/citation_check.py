@@ -106,7 +106,7 @@ class ExaminedAnswer:
     fit: EvidenceFit | None
 
     def settle(self, readings: Readings | None = None, *, corrected: int = 0) -> CheckedAnswer:
-        """Renumber the citations after a model has read them again; only its verdict moves a mark."""
+        """Renumber the citations after a model has reread them; only its verdict moves a mark."""
         read = readings or {}
         places = [read.get(one.key) or one.place for one in self.claims]
         doubts = [

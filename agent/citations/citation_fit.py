@@ -45,7 +45,7 @@ Terms = frozenset[str]  # beginnings of words; names with a `#` before them
 
 
 class Doubt(IntEnum):
-    """The doubt about a citation: none, enough to read it again, or missing names and numbers."""
+    """The doubt about a citation: none, enough to reread it, or missing names and numbers."""
 
     NONE = 0
     UNSURE = 1
@@ -161,7 +161,7 @@ class EvidenceFit:
         return next((one.cut(lines) for one, lines in found), None)
 
     def find_best_lines(self, claim: CitationMarker, within: Location | None = None) -> Location | None:
-        """Return the lines that say most of a claim, of all or within some; of a commit its message."""
+        """Return the lines that best match a claim, among all or within some; for a commit, its message."""
         weights = self._weigh(claim)
         best, found = 0.0, None
         for one in self._exhibits:

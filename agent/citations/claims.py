@@ -47,7 +47,7 @@ _FILE_ENDINGS = frozenset(
 
 
 def find_names(sentence: str) -> frozenset[str]:
-    """Return the names in a sentence, lower-case; a file that it names is none."""
+    """Return the names in a sentence, lower-case, except file names."""
     prose, spans = split_spans(UNSPACED.sub(" ", MARKER.sub(" ", sentence)))
     paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
     paths |= {word for word in _PATH.findall(prose) if "/" in word}
@@ -64,7 +64,7 @@ def find_identifiers(text: str) -> frozenset[str]:
 
 
 def find_stems(text: str) -> frozenset[str]:
-    """Return the beginnings of the words that carry meaning."""
+    """Return the stems of the meaningful words."""
     return frozenset(word[:STEM] for word in split_words(MARKER.sub(" ", text)) if is_content_word(word))
 
 

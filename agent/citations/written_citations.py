@@ -44,7 +44,7 @@ def parse_citations(text: str) -> list[WrittenCitation]:
 
 
 class _Reader:
-    """Goes through the tokens of one pair of brackets."""
+    """Reads the tokens of one pair of brackets."""
 
     def __init__(self) -> None:
         self._found: list[WrittenCitation] = []

@@ -78,7 +78,7 @@ def match_paths(name: str, wanted: str) -> bool:
 
 
 def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
-    """Return the methods and the parts of a path, empty if something is put in."""
+    """Return the methods and parts of a path, empty if a part is substituted."""
     method, _, path = name.rpartition(" ")
     methods = frozenset(method.upper().split("|")) - {"ANY", ""}
     parts = [part.lower() for part in path.partition("?")[0].strip("/^$").split("/") if part]
@@ -333,7 +333,7 @@ def _name_site(found: Registration) -> str:
 
 
 def _describe_site(found: Registration) -> str:
-    """Return the notable facts about a place: the value that is set, the exact call, a version."""
+    """Return the notable facts about a place: the assigned value, the exact call, a version."""
     if found.help == "locked" and found.handler:
         return f"{found.detail} through {found.handler}"
     if found.kind in {"route", "client"}:

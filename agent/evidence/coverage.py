@@ -158,7 +158,7 @@ async def _describe_fate(code: CodeSearch, path: str, quote: Quote) -> str:
 
 
 async def explain_missing_paths(code: CodeSearch, paths: Sequence[str], *, quote: Quote = format_code_span) -> str:
-    """Say of each path that is not indexed whether the commit has it, and why it was not read; empty for no paths."""
+    """Explain for each unindexed path whether the commit has it, and why it was not read; empty for no paths."""
     sentences, missing = [], []
     for path in paths:
         if (left := await find_left_out(code, path)) is None:

@@ -1,4 +1,4 @@
-"""Finds definitions: what a hit is about, the members of a class or file, names alike, attributes that a class sets."""
+"""Finds definitions: that of a hit, the members of a class or file, similar names, attributes set by a class."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ async def find_hit_definition(
 ) -> list[Definition]:
     """Return the definition that a hit is about, and the enclosing one; none if no definition fits.
 
-    It is the one that contains a quoted text of the hit, else the one whose name and documentation have most of the
-    terms.
+    It contains a quoted text of the hit, or else has most of the terms in its name and
+    documentation.
     """
     first = hit.location.start_line
     at = next((lines[0] for text in literals if (lines := text.find_lines(hit.text)) is not None), None)
@@ -59,7 +59,7 @@ async def find_hit_definition(
 
 
 async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[Definition]:
-    """Return what is defined directly within a definition, or at the top level of the file, in file order."""
+    """Return the direct members of a definition, or the top level of the file, in file order."""
     nobody = Symbol(
         name="",
         qualified_name=f"{parent}." if parent else "",
@@ -91,7 +91,7 @@ async def list_outline(code: SymbolIndex, path: str) -> list[Definition]:
 
 
 async def find_similar_names(code: SymbolIndex, name: str, seen: Iterable[str]) -> list[Definition]:
-    """Return definitions spelt nearly like the name: among the names seen nearby, else one slip of a finger away."""
+    """Return definitions with a similar name: among names seen nearby, else within one typing error."""
     last = name.rpartition(".")[2].lower()
     if len(last) < _MIN_CHARACTERS:
         return []
@@ -114,7 +114,7 @@ async def _find_definitions(code: SymbolIndex, names: Sequence[str]) -> list[Def
 
 
 def _spell_one_slip(name: str) -> list[str]:
-    """Spell the name with one letter swapped, missing, too many, or wrong, the likeliest slips first."""
+    """Yield the name with one letter swapped, missing, extra or wrong, the likeliest first."""
     if len(name) > _LONGEST:
         return []
     splits = [(name[:at], name[at:]) for at in range(len(name) + 1)]
@@ -127,7 +127,7 @@ def _spell_one_slip(name: str) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownName:
-    """A name as the index has it, and the module in whose path it is to be looked for first."""
+    """A name in the index, and the module to search for it first."""
 
     name: str
     module: str = ""
@@ -152,7 +152,7 @@ async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
 
 
 async def find_name_alike(written: str, code: SymbolIndex) -> KnownName | None:
-    """Return the name that is defined as the written one except its case, its plural or its Unicode form."""
+    """Return the defined name that differs only in case, plural or Unicode form."""
     singular = [written[: -len(end)] for end in ("s", "es") if written.endswith(end) and len(written) > _MIN_CHARACTERS]
     for spelt in (written, unicodedata.normalize("NFD", written), *singular):
         if found := await code.definitions(spelt):
@@ -162,7 +162,7 @@ async def find_name_alike(written: str, code: SymbolIndex) -> KnownName | None:
 
 
 async def is_defined_exactly(name: str, code: SymbolIndex) -> bool:
-    """Whether a definition is spelt just so; the index finds names in other cases too."""
+    """Whether a definition has exactly this spelling; the index finds names in other cases too."""
     return any(definition.symbol.name == name for definition in await code.definitions(name))
 
 
@@ -178,7 +178,7 @@ _OPENING, _CLOSING = "([{", ")]}"
 
 
 async def find_attributes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Find the statements that set the attribute in a class, those of the class that is named before the others."""
+    """Find the statements that set the attribute in a class, the named class first."""
     owner, _, name = request["query"].rpartition(".")
     if not _NAME.fullmatch(name):
         return Retrieved(refs=())
@@ -192,13 +192,13 @@ async def find_attributes(code: CodeSearch, request: RetrievalRequest) -> Retrie
 
 
 def _make_pattern(name: str) -> str:
-    """Write what an assignment in a class looks like, with or without a type, or a type alone."""
+    """Write the pattern of an assignment in a class, with or without a type, or of a bare annotation."""
     own = rf"\s*(?:(?:self|this|cls)\.|@{{1,2}})?{_MODIFIERS}{name}"
     return rf"^{own}\s*(?:(?::[^=]{{0,200}})?=(?:[^=>]|$)|:\s*[\w.|\[\]\"']+\s*;?$)"
 
 
 async def _find_class(code: CodeSearch, line: Match) -> Definition | None:
-    """Return the class that the line belongs to: right within it, or by way of `self` in a method."""
+    """Return the class of a line: directly around it, or through `self` in a method."""
     around = await code.find_enclosing(line.location)
     types = [one for one in around if one.symbol.kind in TYPES]
     is_within = bool(types) and (around[-1] == types[-1] or bool(_OWN.match(line.text)))

@@ -1,4 +1,4 @@
-"""Answers a request that names its target without ranking anything: definitions, calls, tests, files, lines."""
+"""Answers requests that name their target, without ranking: definitions, calls, tests, files, lines."""
 
 from __future__ import annotations
 

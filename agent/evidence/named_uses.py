@@ -80,7 +80,7 @@ class NamedDefinition:
 
     @cached_property
     def _queue_call(self) -> Pattern:
-        """The name with a method of task queues."""
+        """Return the name with a method of task queues."""
         return compile_pattern(rf"(?:^|[^\w$]){re.escape(self.plain)}\s?\.\s?({_QUEUED})\b")
 
     @cached_property
@@ -107,7 +107,7 @@ class NamedDefinition:
         return len(words) > 1 and _fold(words[-2]) in _fold(self.owner)
 
     def is_defined_at(self, path: str, number: int, line: str) -> bool:
-        """Whether a line says the name because it defines it, below decorators or not."""
+        """Whether a line contains the name because it defines it, below decorators or not."""
         return any(
             one.path == path
             and (
@@ -131,7 +131,7 @@ def _fold(name: str) -> str:
 
 
 async def find_named_lines(code: CodeSearch, target: NamedDefinition) -> list[EvidenceRef]:
-    """Find the lines of code that use a name other than by a call: as a text, as a value, through a task queue."""
+    """Find the lines of code that use a name other than by a call: as text, as a value, through a task queue."""
     found = (await code.grep(re.escape(target.plain), limit=_MAX_MENTIONS)).lines
     pages = {entry.path for entry in await code.files() if entry.source_type == "doc"}
     return [

@@ -59,7 +59,7 @@ def fold_name(path: str) -> str:
 
 
 def fold_path(written: str) -> str:
-    """Fold a written path likewise, with slashes forward and percent signs decoded, from the top of a repository."""
+    """Fold a written path in the same way: forward slashes, decoded percent signs, from the repository's root."""
     path = unquote(written) if "%" in written else written
     parts = path.replace("\\", "/").split("/")
     return fold_name("/".join(part for part in parts if part not in {"", "."}))

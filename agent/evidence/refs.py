@@ -70,7 +70,7 @@ def make_cited_ref(location: Location) -> EvidenceRef:
 
 
 def format_place(ref: EvidenceRef) -> str:
-    """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
+    """Name the lines, or the commit, of a reference; the name is the same in every result of a commit."""
     if not ref["path"]:
         return f"commit {ref.get('commit', '')[:12]}"
     start, end, commit = ref["start_line"], ref["end_line"], ref.get("commit", "")
@@ -110,7 +110,7 @@ def _holds_imports(text: str) -> bool:
 
 
 def make_call_ref(site: CallSite, role: Role) -> EvidenceRef:
-    """Refer to the line of a call; the symbol is anyone who is at its other end."""
+    """Refer to the line of a call; the symbol is at its other end."""
     other = site.caller if role == "caller" else site.callee
     at = Location(path=site.path, start_line=site.line, end_line=site.line)
     known = make_lines_ref(at, role, symbol=site.name if role == "callee" else "")
@@ -169,7 +169,7 @@ def _count_lines(definition: Definition) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quote:
-    """Lines of the repository, masked and printable, with the number of the first."""
+    """Masked and printable lines of the repository, with the number of the first."""
 
     lines: list[str]
     first_line: int
@@ -177,7 +177,7 @@ class Quote:
 
 
 async def read_quote(deps: Deps, location: Location) -> Quote:
-    """Read lines at the pinned commit; their number never changes by masking."""
+    """Read lines at the pinned commit; masking never changes their number."""
     passage = await deps.code.read(location.path, location.start_line, location.end_line)
     return make_quote(deps, passage.text, first_line=passage.location.start_line, language=passage.language)
 
@@ -222,7 +222,7 @@ def count_by_definition(definitions: Sequence[EvidenceRef], sites: Iterable[Call
 
 
 def group_by_place(refs: Sequence[EvidenceRef]) -> list[list[EvidenceRef]]:
-    """Put the calls side by side that one function makes, or that go to one function, in their order."""
+    """Group the calls by their calling or called function, in order."""
     places: dict[tuple[str, str, bool], list[EvidenceRef]] = {}
     for ref in refs:
         places.setdefault((ref["path"], ref["symbol"], ref["ambiguous"]), []).append(ref)

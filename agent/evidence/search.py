@@ -1,4 +1,4 @@
-"""Searches for a question and its parts, and finds where a quoted text or a pasted message is written in the code."""
+"""Searches for a question and its parts, and for the source of quoted text or pasted messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BOUNDARY = re.compile(rf"[?!;] ?|\. |,? and {_ASKING}|, {_ASKING}", re.IGNORECA
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
-    """The hits, how far the filters had to be relaxed (empty: not at all), and what failed on the way."""
+    """The hits, the relaxed filters (empty: none), and the failures on the way."""
 
     hits: Sequence[Hit]
     relaxed: str = ""
@@ -70,7 +70,7 @@ def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
 async def search_in_any_mode(
     code: TextSearch, query: str, filters: Filters, limit: int, aim: SearchAim
 ) -> tuple[Sequence[Hit], tuple[str, ...]]:
-    """Search in the first mode that works, and say what failed before."""
+    """Search in the first mode that works, and report earlier failures."""
     failures: list[str] = []
     for mode in MODES:
         try:
@@ -85,7 +85,7 @@ async def search_in_any_mode(
 
 
 def split_question(question: str) -> tuple[str, ...]:
-    """Return the parts of a question that asks for several things; none where it asks for one."""
+    """Return the parts of a question that asks for several things; none if it asks for one."""
     lines = (" ".join(line.split()) for line in question.splitlines())
     parts = [part.strip() for line in lines for part in _BOUNDARY.split(line)]
     meaningful = [part for part in dict.fromkeys(parts) if len(find_content_terms(part)) >= _FEWEST_TERMS]
@@ -95,7 +95,7 @@ def split_question(question: str) -> tuple[str, ...]:
 async def search_parts(
     code: TextSearch, request: RetrievalRequest, *, limit: int, aim: SearchAim = "passages"
 ) -> SearchResult:
-    """Search for the whole question and for its parts, and take turns with what each finds."""
+    """Search for the whole question and for its parts, and interleave the results."""
     queries = (request["query"], *split_question(request["query"]))
     results = await asyncio.gather(
         *(search_relaxed(code, {**request, "query": query}, limit=limit, aim=aim) for query in queries)
@@ -127,7 +127,7 @@ ASIDE_SHARE = 0.5  # the weight of a test or a page relative to the code itself
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageMatches:
-    """Hits by how much of a message they spell; `said` counts those that surely hold it, `share` is the highest."""
+    """Hits ranked by how much of a message they spell; `said` counts certain ones, `share` is the highest."""
 
     hits: Sequence[Hit]
     said: int = 0
@@ -135,7 +135,7 @@ class MessageMatches:
 
 
 async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> MessageMatches:
-    """Order what a ranking found for a message by how much of it is spelt, and add the places that it did not find."""
+    """Rank hits by how much of a message they spell, and add places that the search missed."""
     weighed = [(match_message(message, hit.text), hit) for hit in hits]
     if not any(match.share == 1.0 and not is_test_or_docs(hit.location.path) for match, hit in weighed):
         places = await _find_places(code, message)
@@ -187,12 +187,14 @@ async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool)
 
 
 def _score_hit(share: float, most: float, path: str) -> float:
-    """Weigh a place by how much of a text it says; a test that says it says no more than half of that."""
+    """Weight a place by how much of a text it contains; a test counts at most half."""
     return most * share * (ASIDE_SHARE if is_test_or_docs(path) else 1.0)
 
 
 async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatch, Hit]]:
-    """Find the places in all files that contain most of a message; by shorter runs where longer ones are filled in."""
+    """Find the places that contain most of a message in all files, using shorter runs if longer ones have
+    placeholders.
+    """
     found: list[tuple[MessageMatch, Location]] = []
     for run in (RUN, RUN - 1):
         places = _group_lines(await _find_lines(code, message, run), message, run)
@@ -211,7 +213,7 @@ async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatc
 
 
 async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
-    """Find the lines that contain a part of a message; only its longest parts, where too many contain the others."""
+    """Find the lines that contain a part of a message, only its longest parts if too many match the others."""
     found: Sequence[Match] = ()
     for pattern in make_line_patterns(message, run=run):
         matches = await code.grep(pattern, limit=_MAX_LINES)
@@ -222,7 +224,7 @@ async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Matc
 
 
 def _group_lines(lines: Sequence[Match], message: str, run: int) -> list[Location]:
-    """Put lines that belong together into one place; what spells most comes first, the code itself before the rest."""
+    """Join adjacent lines into one place; the best match comes first, code before the rest."""
     places: list[tuple[Location, str]] = []
     for line in lines:
         at = line.location
@@ -251,7 +253,7 @@ async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) 
 
 
 async def find_exact_text(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
-    """Put the lines that hold a text before what a ranking found, the code before its tests, and count those lines."""
+    """Put the lines that contain a text first, code before tests, and count those lines."""
     lines = (await code.grep(re.escape(literal.text), limit=_MAX_LINES)).lines
     found = [line.location for line in lines if literal.find_lines(line.text) is not None]
     if not found:

@@ -1,1 +1,1 @@
-"""Works towards a goal in a loop of planning, acting and checking, until its check is met."""
+"""Works towards a goal in a loop of planning, acting and checking, until its check passes."""

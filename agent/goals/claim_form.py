@@ -67,11 +67,11 @@ OPPOSITES = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: a
 
 
 class Formless(Exception):
-    """The test does not have the form by which a claim can be shown."""
+    """The test does not have the form that can show a claim."""
 
 
 def check_form(tree: ast.Module) -> None:
-    """Raise `Formless` unless the tests make one call, whose result is all that they assert something about."""
+    """Raise `Formless` unless the tests make one call and assert only about its result."""
     functions: dict[str, ast.FunctionDef] = {}
     for node in tree.body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -143,7 +143,7 @@ def _check_call(function: ast.FunctionDef, imported: set[str]) -> None:
 
 
 def _is_banned(name: str) -> bool:
-    """Whether a name leads to frames, to the trial itself or to what Python keeps for itself."""
+    """Whether a name leads to frames, to the trial itself or to Python's internals."""
     is_own = name.startswith("__") and name not in {*DUNDERS, "__file__"}
     return is_own or name in OF_FRAMES or name.startswith(OWN)
 
@@ -172,7 +172,7 @@ def _check_tests(holds: ast.FunctionDef, fails: ast.FunctionDef) -> None:
 
 
 def _check_assertion(test: ast.expr) -> None:
-    """Raise `Formless` if an assertion does more than look at the result, such as to put a value beside it."""
+    """Raise `Formless` if an assertion does more than inspect the result, such as replacing a value."""
     bound = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(test):
         if not isinstance(node, ASSERTION):
@@ -207,14 +207,14 @@ def _has_call(node: ast.AST) -> bool:
 
 
 def _list_operands(test: ast.expr) -> list[ast.expr]:
-    """List what `and` and `or` join, at the top of an assertion alone."""
+    """List the operands of `and` and `or` at the top of an assertion."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _list_operands(test.operand)
     return list(test.values) if isinstance(test, ast.BoolOp) else [test]
 
 
 def _read_assertion(function: ast.FunctionDef) -> ast.expr:
-    """Return what a test asserts, with the call in place of a name for its result."""
+    """Return what a test asserts, with the call substituted for its result's name."""
     body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
     name = ""
     if len(body) == 2 and isinstance(body[0], ast.Assign) and ast.unparse(body[0].value) == f"{CALL}()":
@@ -230,7 +230,7 @@ def _read_assertion(function: ast.FunctionDef) -> ast.expr:
 
 
 class _Inlined(ast.NodeTransformer):
-    """Puts the call in place of the name that a test gives to its result."""
+    """Substitutes the call for the name of its result in a test."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -265,7 +265,7 @@ def find_fault(path: str) -> str:
 
 
 def main() -> int:
-    """Write what is wrong to the descriptor, and end with 1 where something is."""
+    """Write the problems to the descriptor, and exit with 1 if there are any."""
     reason = find_fault(sys.argv[2])
     if reason:
         os.write(int(sys.argv[1]), json.dumps({"kind": "proof", "reason": reason}).encode() + b"\n")

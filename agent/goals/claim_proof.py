@@ -66,7 +66,7 @@ class Named:
         self._places = {last: self._choose(homes) for last, homes in self._find_homes(own).items() if len(homes) > 1}
 
     def is_among(self, executed: list[str]) -> bool:
-        """Whether something was executed that the claim names; of a dotted name its last part counts."""
+        """Whether the claim names an executed function; of a dotted name its last part counts."""
         if not self.names:
             return True
         parts = {part for one in executed for part in _split_place(one)}
@@ -141,7 +141,7 @@ def prove(path: str, claim: str) -> dict[str, Any]:
 
 
 class Proof:
-    """The runs of one test, each in a process that nothing has run in before."""
+    """The runs of one test, each in a fresh process."""
 
     def __init__(self, tree: ast.Module, path: str, named: Named) -> None:
         self._tree, self._path, self._named = tree, path, named
@@ -209,7 +209,7 @@ class Proof:
 
 
 class Tracer:
-    """Notes which functions of the repository are entered."""
+    """Records which functions of the repository are entered."""
 
     def __init__(self, root: str, own: str, started: float) -> None:
         self.entered: list[str] = []
@@ -217,7 +217,7 @@ class Tracer:
         self._known: dict[Any, str] = {}
 
     def start(self) -> None:
-        """Begin to note."""
+        """Start recording."""
         monitoring = getattr(sys, "monitoring", None)
         if monitoring is None:
             sys.settrace(self._trace)
@@ -355,7 +355,7 @@ class Trial:
         return [one for one in self._tracer.entered if not one.endswith(":<module>")] if is_output else []
 
     def _writes_files(self, function: Any, args: Any) -> bool:
-        """Whether a file below the repository's root would be written, such as another module or a stale cache."""
+        """Whether the process would write below the repository's root, such as another module or a stale cache."""
         name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
         if name not in WRITERS or not (
             isinstance(owner, os.PathLike) or getattr(function, "__module__", "") == "shutil"
@@ -386,7 +386,7 @@ class Trial:
         return dict(options, env=environment), trace
 
     def _is_own_command(self, argv: list[str], place: str) -> bool:
-        """Whether a module or a script of the repository is started, and none in the current folder."""
+        """Whether the command runs a module or script of the repository, and none from the current folder."""
         if place != self._root and place.startswith(self._root + os.sep):
             return False
         if len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m":
@@ -425,7 +425,7 @@ def _read_trace(path: str) -> list[str]:
 
 
 def _is_own(error: BaseException, name: str) -> bool:
-    """Whether an assertion of the test itself has failed, not one of the code that it calls."""
+    """Whether an assertion of the test itself failed, and not one in the called code."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -433,7 +433,7 @@ def _is_own(error: BaseException, name: str) -> bool:
 
 
 class _Instruments(ast.NodeTransformer):
-    """Takes every call and every attribute of the test through the trial."""
+    """Routes every call and every attribute access of the test through the trial."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -474,7 +474,7 @@ class _Instruments(ast.NodeTransformer):
 
 
 def _instrument(tree: ast.Module) -> ast.Module:
-    """Return the test with its imports within the call, and its calls and attributes taken through the trial."""
+    """Return the test with its imports inside the call, and its calls and attributes routed through the trial."""
     made = copy.deepcopy(tree)
     imports = [node for node in made.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     imports = [node for node in imports if getattr(node, "module", "") != "__future__"]
@@ -492,7 +492,7 @@ def _instrument(tree: ast.Module) -> ast.Module:
 
 
 def _is_derived(value: Any, results: list[Any]) -> bool:
-    """Whether a value is a result, a part of one, or a plain look at one, such as its length or its text."""
+    """Whether a value is a result, a part of one, or a simple property of one, such as its length or its text."""
     reached = _list_reached(results)
     return _is_among(value, reached) or (
         isinstance(value, (list, tuple, set, dict)) and bool(value)

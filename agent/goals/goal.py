@@ -1,6 +1,7 @@
-"""The port of a goal, a check that finds out whether it is reached; and the state of a run towards one.
+"""The port of a goal, its check, and the state of a run towards it.
 
-The state holds plain values, because every step is checkpointed."""
+The state holds plain values, because every step is checkpointed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ MAX_CHANGED_BYTES = 2_000_000  # of all files that a run has changed
 
 
 class PendingCall(TypedDict):
-    """A call of a tool that the model has asked for; the arguments are as it wrote them, and not yet checked."""
+    """A tool call by the model; its arguments are unchecked."""
 
     id: str
     name: str
@@ -43,7 +44,7 @@ class GoalToolResult(TypedDict):
 
 
 class StoredChange(TypedDict):
-    """A file that is not as it is at the commit; each side is its mode and content, None if there is no file."""
+    """A changed file; each side is its mode and content, None if there is no file."""
 
     path: bytes
     old: list[Any] | None
@@ -90,7 +91,7 @@ class GoalState(TypedDict, total=False):
 
 
 def store_changes(changes: Iterable[FileChange]) -> list[StoredChange]:
-    """Write changes as the state holds them; `WorkspaceTooLarge` if they are more than it should."""
+    """Write changes for the state; `WorkspaceTooLarge` if there are too many."""
     stored: list[StoredChange] = [
         {"path": one.path, "old": _store_version(one.old), "new": _store_version(one.new)} for one in changes
     ]
@@ -105,12 +106,12 @@ def store_changes(changes: Iterable[FileChange]) -> list[StoredChange]:
 
 
 def hash_changes(changes: Sequence[StoredChange]) -> str:
-    """Name a set of changes, so that what was checked is not checked again."""
+    """Hash a set of changes, so that no set is checked twice."""
     return hashlib.blake2b(repr(list(changes)).encode(), digest_size=12).hexdigest()
 
 
 def read_stored_changes(stored: Sequence[StoredChange]) -> list[FileChange]:
-    """Return the changes that a state holds."""
+    """Return the changes in a state."""
     return [
         FileChange(path=one["path"], old=_read_version(one["old"]), new=_read_version(one["new"])) for one in stored
     ]
@@ -131,7 +132,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalResult:
-    """The result of a check; `reason` is a sentence for people, and `details` hold what JSON can."""
+    """The result of a check; `reason` is a sentence for people, and `details` is JSON-compatible."""
 
     achieved: bool
     reason: str
@@ -139,10 +140,10 @@ class GoalResult:
 
 
 class Goal(ABC, Generic[Arguments]):
-    """Something to be reached by changing the files of a working copy.
+    """A state to reach by changing the files of a working copy.
 
-    `name` is what people call the kind of goal by, and `arguments` the form that they fill in for it. `condition` says
-    when it is reached, before the command of the check, and `reached` names that it is.
+    `name` is the kind of goal for people, `arguments` its form. `condition` says when it is
+    reached, and `reached` that it is.
     """
 
     name: ClassVar[str]
@@ -155,22 +156,22 @@ class Goal(ABC, Generic[Arguments]):
 
     @abstractmethod
     async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
-        """Find out whether the goal is reached; nothing of the workspace is changed by that."""
+        """Check whether the goal is reached, without changing the workspace."""
 
     @abstractmethod
     def system_prompt(self) -> str:
-        """Tell a model what it is to reach, and how that is checked."""
+        """Tell a model its goal, and how it is checked."""
 
     @abstractmethod
     def describe_command(self) -> str:
-        """Write the command of the check as a person would type it."""
+        """Write the command of the check in the form that a person would type."""
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult | None:  # noqa: ARG002 - others look
         """Make the check at the commit; `GoalUnreachable` if no change of files can reach the goal."""
         return None
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Return the changes that count: the check is made with these alone, and people are handed no others."""
+        """Return the changes that count: only these are checked and handed to people."""
         return changes
 
 
@@ -182,7 +183,7 @@ def describe_left_out(changes: Sequence[FileChange], counted: Sequence[FileChang
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalDeps(Deps):
-    """The dependencies of a goal run's nodes, beside those of a turn's."""
+    """The dependencies of a goal run's nodes, in addition to a turn's."""
 
     commit: str
     goal: Goal[Any]
@@ -203,13 +204,13 @@ _ANALYSIS = frozenset(
 
 
 def is_pytest_setting(path: str) -> bool:
-    """Whether a file says which tests there are, or how they are run."""
+    """Whether a file selects or configures tests."""
     name = PurePosixPath(path).name
     return name in _PYTEST or name in _PYTHON or name.endswith(".pth")
 
 
 def is_analysis_setting(path: str) -> bool:
-    """Whether a file says what mypy, pyright or ruff look for."""
+    """Whether a file configures mypy, pyright or ruff."""
     return PurePosixPath(path).name in _ANALYSIS
 
 
@@ -221,7 +222,7 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRequest:
-    """A request for a goal run: a kind of goal with its arguments, and in the person's words what they want.
+    """A request for a goal run: a kind of goal with its arguments, and the person's own words.
 
     With `hitl` a person is asked after every iteration.
     """
@@ -249,7 +250,7 @@ class GoalProposal:
     sandbox_limits: SandboxLimits = field(default_factory=SandboxLimits)
 
     def to_text(self) -> str:
-        """Write it in plain words, as Markdown; all of it, since who approves it has to know what they approve."""
+        """Write it in full as plain Markdown, because somebody has to approve it."""
         limits, box, most = self.limits, self.sandbox_limits, self.request.max_iterations
         rounds = f"{most} iteration{'s' * (most != 1)}"
         minutes, megabytes = f"{limits.seconds / 60:.0f} minutes", box.memory_bytes // _MEGABYTE

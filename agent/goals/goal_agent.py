@@ -1,4 +1,4 @@
-"""Goal runs as others use them: a proposal first, then a stream of events, the last of them the answer."""
+"""The interface of goal runs: a proposal first, then a stream of events, the last of them the answer."""
 
 from __future__ import annotations
 
@@ -154,11 +154,11 @@ class GoalAgent:
                 yield event
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds, with every command that it has running; False if it is not in progress."""
+        """End a run within two seconds, with all its running commands; False if it is not in progress."""
         return await self._tasks.stop(run_id)
 
     async def forget(self, thread: str) -> None:
-        """Delete everything that is remembered of a run, once it is over."""
+        """Delete everything stored for a run, once it is over."""
         async with self._tasks.lock(thread):
             await self._saver.forget(thread)
 
@@ -295,4 +295,4 @@ def _ask_person(request: Mapping[str, Any]) -> str:
 
 
 def _ignore(kind: EventKind, /, **payload: Any) -> None:
-    """Discard the events of a look at the models."""
+    """Discard the events while models are examined."""

@@ -49,11 +49,11 @@ log = logging.getLogger(__name__)
 
 
 async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
-    """Let the model choose the next calls, or none where it has nothing left to do.
+    """Let the model choose the next calls, or none if it is done.
 
-    Reads messages, task, nonce, iteration, max_iterations, idle, approved, commands. Writes messages,
-    pending_tool_calls, model_name, usage, idle, commands, at the beginning what a check of the commit has found, and
-    ended_by where the model fails or the budget is used up.
+    Reads messages, task, nonce, iteration, max_iterations, idle, approved, commands. Writes
+    messages, pending_tool_calls, model_name, usage, idle, commands, first of all the result of
+    checking the commit, and ended_by if the model fails or the budget is used up.
     """
     deps = runtime.context
     if deps.models.main is None:
@@ -132,11 +132,11 @@ TOO_MANY = f"Too many calls in one reply; at most {MAX_CALLS} are made. Call it 
 
 
 async def act(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
-    """Make the pending calls; each sees what the ones before it have changed.
+    """Make the pending calls in order; each sees the changes of the previous ones.
 
-    Reads pending_tool_calls, approved, iteration, changes, commands. Writes messages, pending_tool_calls, tool_results,
-    changes and commands. Run again after a crash, it begins with the working copy as it was before the first
-    call.
+    Reads pending_tool_calls, approved, iteration, changes, commands. Writes messages,
+    pending_tool_calls, tool_results, changes and commands. After a crash, it starts again from the
+    working copy before the first call.
     """
     deps = runtime.context
     pending = state.get("pending_tool_calls", [])
@@ -166,7 +166,7 @@ async def _make_call(state: GoalState, call: PendingCall, number: int, deps: Goa
 
 
 async def _read_changes(state: GoalState, deps: GoalDeps) -> tuple[list[StoredChange], Sequence[chat.BaseMessage]]:
-    """Return the working copy as it is now, or as it was, and why, where it has become too large to be kept."""
+    """Return the working copy now, or the previous one and the reason if it is too large to keep."""
     try:
         return store_changes(await asyncio.to_thread(deps.workspace.copy.read_changes)), []
     except WorkspaceTooLarge as error:
@@ -179,8 +179,9 @@ MOST_IDLE = 2  # replies in a row that call nothing
 async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     """Make the check, unless nothing has changed since the last one, and end the iteration.
 
-    Reads changes, checked, idle, iteration, max_iterations, ended_by and what the last check has found. Writes
-    goal_achieved, goal_reason, goal_details, checked, iteration, ended_by, commands and messages.
+    Reads changes, checked, idle, iteration, max_iterations, ended_by and the last result of the
+    check. Writes goal_achieved, goal_reason, goal_details, checked, iteration, ended_by, commands
+    and messages.
     """
     deps = runtime.context
     deps.emit("step_start", node="evaluate", stage="Checking whether the goal is reached")
@@ -226,7 +227,7 @@ _MAX_LISTED = 20
 
 
 async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:  # noqa: ARG001 - a node takes both
-    """Pause, and continue or end as the person says.
+    """Pause, and continue or end as the person decides.
 
     Reads iteration, max_iterations, goal_reason and changes. Writes is_aborted and ended_by.
     """
@@ -264,7 +265,7 @@ def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[cha
 async def fill_messages(
     state: GoalState, messages: Sequence[chat.BaseMessage], deps: GoalDeps
 ) -> list[chat.BaseMessage]:
-    """Return the conversation as the model is sent it: the task before it, the texts of results in it."""
+    """Return the conversation for the model: the task first, and the texts of results."""
     texts = await deps.evidence.texts(list_evidence_keys(messages))
     filled = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     is_last = state.get("iteration", 0) + 1 >= state.get("max_iterations", 1)
@@ -272,7 +273,7 @@ async def fill_messages(
 
 
 def trim_messages(messages: Sequence[chat.BaseMessage], room: int = MAX_MESSAGES) -> list[chat.BaseMessage]:
-    """Keep the first message and the newest; results whose call was forgotten go as well."""
+    """Keep the first message and the newest; drop results without their calls."""
     if len(messages) <= room:
         return [*messages]
     newest = [*messages[len(messages) - room + 1 :]]
@@ -282,7 +283,7 @@ def trim_messages(messages: Sequence[chat.BaseMessage], room: int = MAX_MESSAGES
 
 
 def format_check(state: GoalState, result: GoalResult, deps: GoalDeps) -> str:
-    """Tell the model what the check has found."""
+    """Tell the model the result of the check."""
     left = max(0, state.get("max_iterations", 1) - state.get("iteration", 0) - 1)
     text = format_data({"What the check found": deps.redact(result.reason)}, deps)
     return f"{text}\n\nThe goal is not reached yet. You may reply {left} more time{'s' * (left != 1)}."

@@ -43,7 +43,7 @@ class Reporter:
             self._raised[item.nodeid] = type(call.excinfo.value).__name__
 
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
-        """Note which import has failed."""
+        """Record which import failed."""
         raised = call.excinfo.value
         cause = raised.__cause__ or raised
         if isinstance(cause, ImportError) and cause.name:
@@ -84,7 +84,7 @@ class Reporter:
 
 
 def main() -> int:
-    """Run pytest as `python -m pytest` would, except a copy of pytest itself among the files that are tested."""
+    """Run pytest as `python -m pytest` would, except a copy of pytest among the tested files."""
     root = os.getcwd()  # noqa: PTH109
     sys.path[0] = root
     if os.path.isdir(os.path.join(root, "src")):  # noqa: PTH112, PTH118

@@ -1,4 +1,4 @@
-"""Runs a selection of tests in the sandbox, and reads the outcome from their report beside the exit code."""
+"""Runs selected tests in the sandbox, and reads the outcome from their report and the exit code."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PytestFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClaimProof:
-    """Whether the test of a claim shows it to hold, and which code it executed; or the reason why it shows nothing."""
+    """Whether the test of a claim shows it to hold, and the executed code; or why it shows nothing."""
 
     holds: bool
     executed: tuple[str, ...]
@@ -73,7 +73,7 @@ class PytestRun:
         return self.exit_code == 0 and self.finished == 0 and bool(self.passed) and not self.failures
 
     def explain(self) -> str:
-        """Say in a sentence or two what came of it."""
+        """Explain the result in a sentence or two."""
         if self.exit_code in {NOT_INSTALLED, NO_PYTHON}:
             return (
                 "There is no pytest in the sandbox. Prepare an environment with it and with what the tests import, and "
@@ -93,7 +93,7 @@ class PytestRun:
         return f"{counted}: {failed}{more}.{imports}" if failed else f"{counted}. {self.ended}{imports}"
 
     def format_failures(self) -> str:
-        """Write the failures in full, as a model or a person reads them."""
+        """Write the failures in full for a model or a person."""
         return "\n\n".join(
             f"{one.id} ({one.path}:{one.line})\n{one.message}" + (f"\n{one.output}" if one.output else "")
             for one in self.failures
@@ -106,7 +106,7 @@ async def run_pytest(workspace: Workspace, select: Sequence[str]) -> PytestRun:
 
 
 async def run_claim(workspace: Workspace, file: str, claim: str) -> PytestRun:
-    """Run the test of a claim, and before it find out whether it shows anything of the repository's code."""
+    """Run the test of a claim, after finding out whether it shows anything about the repository's code."""
     return await _run(workspace, [file], _PYTHON + _PROVE + _RUN_TESTS, file, claim)
 
 
@@ -118,12 +118,12 @@ async def _run(workspace: Workspace, select: Sequence[str], script: str, *first:
 
 
 def format_pytest_command(select: Sequence[str]) -> str:
-    """Write the command as a person would type it."""
+    """Write the command in the form that a person would type."""
     return shlex.join(("python", "-m", "pytest", *select))
 
 
 def read_run(done: Execution) -> PytestRun:
-    """Read the report of a run; lines that are none of ours are passed over."""
+    """Read the report of a run, ignoring foreign lines."""
     passed: dict[str, None] = {}
     failures: dict[str, PytestFailure] = {}
     missing: dict[str, bool] = {}

@@ -140,7 +140,7 @@ _LIST = 'find "$1" -maxdepth "$2" -name .git -prune -o -mindepth 1 -printf "%y %
 
 
 def check_path(path: str) -> str:
-    """Return a path inside the copy, written plainly; raises `ValueError` for any other."""
+    """Return a path inside the copy in plain form; raises `ValueError` for any other."""
     parts = PurePosixPath(path.strip()).parts
     if not parts or path.startswith("/") or ".." in parts or "\0" in path or ".git" in parts:
         raise ValueError(f"{path[:80]!r} {OUTSIDE_COPY}")

@@ -45,7 +45,7 @@ async def open_copy(objects: CommitObjects, home: Path, commit: str) -> AsyncGen
 
 
 class _HeldFolder:
-    """A new folder that is locked for as long as this process has it."""
+    """A new folder, locked while this process has it."""
 
     def __init__(self, place: Path) -> None:
         self.folder = place / f"{_PREFIX}{secrets.token_hex(8)}"
@@ -99,7 +99,7 @@ class CommandRecord:
         self._lines: list[str] = []
 
     def add(self, shown: str) -> None:
-        """Show a command that is about to run, and remember it."""
+        """Show a command before it runs, and remember it."""
         line = self._redact(shown)[:LONGEST_COMMAND]
         self._lines.append(line)
         self._emit("command", line=line)

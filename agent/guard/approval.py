@@ -48,7 +48,7 @@ def list_unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -
 
 
 def is_approval(reply: object) -> bool:
-    """Whether a reply approves: `{"decision": "approve"}`, or a message that says yes and nothing else."""
+    """Whether a reply approves: `{"decision": "approve"}`, or a message that only says yes."""
     return parse_decision(reply) == "approve"
 
 

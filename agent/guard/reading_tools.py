@@ -69,7 +69,7 @@ def harden(deps: Deps) -> Deps:
 
 
 def note_flags(known: Sequence[str], found: Mapping[str, Sequence[str]], deps: Deps, *, source: str) -> list[str]:
-    """Report places that give orders, once each, and return all that are known now."""
+    """Report places that give orders, once each, and return all known ones."""
     fresh = {place: rules for place, rules in found.items() if rules and place not in known}
     if fresh:
         rules = sorted({rule for found_rules in fresh.values() for rule in found_rules})

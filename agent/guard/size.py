@@ -1,4 +1,4 @@
-"""Limits the length of text from outside, before anything else reads it."""
+"""Limits the length of outside text, before anything else reads it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
 
 
 def squeeze(text: str) -> str:
-    """Take out blank lines and make one space of many, also at the beginning of a line."""
+    """Remove blank lines and repeated spaces, also at the beginning of a line."""
     lines = (" " * line[:1].isspace() + " ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if not line.isspace() and line)
 

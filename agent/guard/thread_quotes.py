@@ -1,4 +1,4 @@
-"""Quotes earlier messages of a thread below a question, apart from the asker's own words."""
+"""Quotes earlier messages of a thread below a question, separate from the asker's own words."""
 
 from __future__ import annotations
 

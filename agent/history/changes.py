@@ -95,7 +95,7 @@ def rank_changelogs(files: Sequence[FileEntry]) -> list[FileEntry]:
 
 
 def list_sections(lines: Sequence[str]) -> list[Section]:
-    """List the sections of a changelog in their order: from each heading with a version to the next one."""
+    """List the sections of a changelog in order: from each heading with a version to the next."""
     starts = [(at, _read_version(lines[at])) for at in range(len(lines)) if _is_version_heading(lines, at)]
     ends = [*(at for at, _ in starts[1:]), len(lines)][: len(starts)]
     return [
@@ -116,7 +116,7 @@ def _is_version_heading(lines: Sequence[str], at: int) -> bool:
 
 
 def _cut_end(lines: Sequence[str], first: int, end: int) -> int:
-    """Leave out blank lines at the end."""
+    """Drop blank lines at the end."""
     while end > first and not lines[end - 1].strip():
         end -= 1
     return end
@@ -128,7 +128,7 @@ def _read_version(line: str) -> str:
 
 
 def _read_numbers(version: str) -> tuple[int, ...]:
-    """Read the numbers of a version, zeros at the end left out."""
+    """Read the numbers of a version, without zeros at the end."""
     found = _VERSION.search(version) or re.search(r"(\d{1,6})", version)
     numbers = [int(number) for number in _NUMBER.findall(found[1])] if found else []
     while len(numbers) > 1 and not numbers[-1]:
@@ -150,7 +150,7 @@ class _Scope:
 async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Fetch the commits of a question, and the changelog's section for a release.
 
-    Between two versions, branches or commits, also their differences. Each commit has its first release.
+    For two versions, branches or commits, add their differences. Each commit has its first release.
     """
     parts = request.get("parts", {})
     if asked := {name.removeprefix("shipped "): said for name, said in parts.items() if name.startswith("shipped ")}:
@@ -224,7 +224,7 @@ async def _fetch_compared(code: CodeSearch, ends: tuple[str, str], written: str)
 
 
 def _keep_below(log: CommitLog, paths: Sequence[str]) -> CommitLog:
-    """Keep the commits that touched one of some paths."""
+    """Keep the commits that touched any of the paths."""
     prefixes = tuple(f"{path}/" for path in paths)
     kept = [one for one in log.revisions if any(f"{path}/".startswith(prefixes) for path in one.paths)]
     return replace(log, revisions=tuple(kept), total=len(kept) if log.complete else None)
@@ -343,7 +343,7 @@ async def _add_target(code: CodeSearch, scope: _Scope, parts: Mapping[str, str])
 
 
 async def _find_changelog(code: CodeSearch, query: LogQuery, log: CommitLog) -> tuple[EvidenceRef, str] | None:
-    """Refer to the changelog's section of the release that is asked about, or its newest one after a release."""
+    """Refer to the changelog's section of the named release, or its newest one after a release."""
     if not (query.release or query.after):
         return None
     version = log.until.name if log.until is not None else ""

@@ -40,7 +40,7 @@ def make_commit_ref(revision: Revision, *, below: str = "") -> EvidenceRef:
 
 
 def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
-    """Refer to somebody by the newest commit that is known of them."""
+    """Refer to somebody by their newest known commit."""
     at = Location(path="", start_line=0, end_line=0, commit=newest)
     return make_lines_ref(at, "entry", symbol=name, doc=about)
 
@@ -80,7 +80,7 @@ def find_area(paths: Iterable[str], below: str = "") -> str:
 
 
 def count_touched(revisions: Sequence[Revision], *, below: str = "") -> dict[str, int]:
-    """Count commits by the part of the repository and by the file that they touched, the first few of each."""
+    """Count commits by main folder and by touched file, the first few of each."""
     areas = Counter(find_area(one.paths, below) for one in revisions if one.paths)
     files = Counter(path for one in revisions for path in one.paths)
     named = {f"area {area}": count for area, count in areas.most_common(_MAX_NAMED) if area}

@@ -105,7 +105,7 @@ def means_everything(bare: str, repository: str) -> bool:
 
 
 async def _find_lines(code: CodeSearch, written: str) -> HistoryTarget | None:
-    """Find lines that are named by their numbers: "line 40 of src/app.py"."""
+    """Find lines given by number: "line 40 of src/app.py"."""
     numbered = [mention for mention in find_mentions(written[:_LONGEST]).paths if mention.start_line]
     names = FilePathLookup(await code.files(), [mention.path for mention in numbered]) if numbered else None
     for mention in numbered:
@@ -138,7 +138,7 @@ def _find_text(written: str, bare: str) -> str:
 
 
 async def _search_target(code: CodeSearch, words: str) -> HistoryTarget | None:
-    """Take the definition, or the file, that a search for the words finds first; code before tests and prose."""
+    """Find the best definition or file for the words; code before tests and prose."""
     terms = find_content_terms(words)
     hits = await code.search(words, limit=_SEARCHED) if terms else ()
     for hit in sorted(hits, key=lambda one: is_test_or_docs(one.location.path)):

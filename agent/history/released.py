@@ -25,7 +25,7 @@ NOWHERE = "No environments of this repository are configured. Name them under en
 
 
 async def fetch_shipped(code: CodeSearch, asked: Mapping[str, str]) -> Retrieved:
-    """Fetch the commits that a question about releases and environments means, the newest first."""
+    """Fetch the commits of a question about releases and environments, newest first."""
     if asked.get("running"):
         return await _fetch_running(code)
     query, facts = await _find_query(code, asked)
@@ -71,9 +71,9 @@ async def _show_newest(code: CodeSearch, problem: str) -> Retrieved:
 
 
 async def add_releases(code: CodeSearch, found: Retrieved, *, asks_where: bool = False) -> Retrieved:
-    """Add to commits their first releases, and the environments that have them.
+    """Add the first release and the environments to each commit.
 
-    If all are in one release, that is said once.
+    If all are in one release, it is named once.
     """
     shas = [ref["commit"] for ref in found.refs if ref["role"] == "commit" and ref.get("commit")][:MAX_ASKED]
     if not shas and not asks_where:

@@ -1,4 +1,4 @@
-"""Carries out retrieval requests: each lookup has a function that fetches what it asks for."""
+"""Carries out retrieval requests: each lookup has a function that fetches its evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FEW_FILES = 6  # below a folder, which are named with it
 
 
 async def fetch_folder(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """List the folders and files that lie directly in the folder of the request."""
+    """List the direct contents of the requested folder."""
     folder = request["path"]
     inside = [entry for entry in await code.files() if entry.path.startswith(f"{folder}/")]
     own = [entry for entry in inside if "/" not in entry.path[len(folder) + 1 :]]
@@ -37,7 +37,7 @@ async def fetch_folder(code: CodeSearch, request: RetrievalRequest) -> Retrieved
 
 
 def describe_folders(folder: str, inside: Sequence[FileEntry]) -> list[EvidenceRef]:
-    """Name the folders directly below a folder, or below the top where it is empty, with how many files each holds."""
+    """Name the folders directly below a folder (empty: the top), each with its number of files."""
     depth = len(folder) + 1 if folder else 0
     below = [entry for entry in inside if "/" in entry.path[depth:]]
     names = [entry.path[depth:].partition("/")[0] for entry in below]
@@ -110,7 +110,7 @@ _KINDS: Mapping[Lookup, Fetch] = {
 
 
 async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Carry out one retrieval request; a question of some kind that has nothing to it here is searched for."""
+    """Carry out one retrieval request; fall back to a search if its kind has nothing here."""
     fetch = LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
     found = await fetch(code, request) if fetch is not None else Retrieved(refs=())
     is_beside = "words" in request.get("parts", {})  # asked of git beside a search
@@ -120,7 +120,7 @@ async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retriev
 
 
 async def try_fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Carry out one request that must not end the others: of one that fails, return why."""
+    """Carry out one request without ending the others; return the reason of a failure."""
     try:
         return await fetch_evidence(code, request)
     except IndexerError as error:

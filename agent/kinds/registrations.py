@@ -190,7 +190,7 @@ def _is_beside(ref: EvidenceRef) -> bool:
 
 
 def _is_aside(ref: EvidenceRef) -> bool:
-    """Whether an entry is in a test or an example; documentation is as good as code here."""
+    """Whether an entry is in a test or an example; documentation counts as code here."""
     return _is_beside(ref) and not ref["path"].lower().endswith(_PROSE)
 
 
@@ -206,7 +206,7 @@ async def _gather(code: CodeSearch, refs: Sequence[EvidenceRef], whole: int) -> 
 
 
 def _fold(name: str) -> str:
-    """Write a name as `--max-depth`, `max_depth` and `MAX_DEPTH` are all written."""
+    """Fold the spellings `--max-depth`, `max_depth` and `MAX_DEPTH` of a name."""
     return name.strip(" `").partition(" ")[0].lstrip("-").replace("-", "_").lower()
 
 
@@ -240,7 +240,7 @@ def _narrow(refs: Sequence[EvidenceRef], parts: Mapping[str, str], repository: s
 
 
 def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float = 1.0) -> list[EvidenceRef]:
-    """Return the entries that say most of the words, in their names and help or else their paths, if enough do."""
+    """Return the entries with most of the words, in their names and help or else their paths, if enough match."""
     for fields in (("symbol", "doc", "signature"), ("symbol", "doc", "signature", "path")):
         said = [len(match_terms(" ".join(ref[name] for name in fields), terms)) for ref in refs]
         most = max(said, default=0)

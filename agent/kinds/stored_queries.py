@@ -31,7 +31,7 @@ class StoredQuery:
 
     @property
     def name(self) -> str:
-        """The name that the lookup is about; empty if it is about all of a kind."""
+        """The name in the lookup; empty if it covers a whole kind."""
         parts = self.request.get("parts")
         return self.request["query"].rpartition(".")[2] if parts is None else parts.get("name", "")
 
@@ -61,7 +61,7 @@ class StoredQuery:
         ]
 
     def to_fields(self) -> Mapping[str, Any]:
-        """Return the query as JSON has it."""
+        """Return the query as JSON fields."""
         return {"request": self.request, "items": list(self.items), "totals": dict(self.totals)}
 
     @classmethod
@@ -79,7 +79,7 @@ async def store_queries(code: CodeSearch, requests: Sequence[RetrievalRequest]) 
 
 
 async def run_again(code: CodeSearch, query: StoredQuery) -> StoredQuery:
-    """Make a lookup again at the commit of the code."""
+    """Repeat a lookup at the commit of the code."""
     return await _look_up(code, query.request)
 
 
@@ -96,7 +96,7 @@ def _read_symbol(item: str) -> str:
 
 
 def _leave_out(items: Sequence[str], symbols: Mapping[str, int]) -> Iterator[str]:
-    """Yield items, but for so many of each symbol."""
+    """Yield items, skipping some of each symbol."""
     left = Counter({symbol: count for symbol, count in symbols.items() if symbol})
     for item in items:
         if left[_read_symbol(item)] > 0:

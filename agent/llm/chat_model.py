@@ -78,7 +78,7 @@ class LangChainChatModel:
     async def _iter_chunks(
         self, model: Runnable[Any, Any], messages: Sequence[BaseMessage], timeouts: ModelTimeouts, meter: _Meter
     ) -> AsyncGenerator[tuple[AIMessageChunk, str], None]:
-        """Yield the chunks of a stream with the text in each, within the time limits."""
+        """Yield the chunks of a stream with their text, within the time limits."""
         with self._map_errors():
             chunks = model.astream(list(messages))
         end = asyncio.get_running_loop().time() + timeouts.whole
@@ -270,7 +270,7 @@ class _Meter:
 
     @property
     def usage(self) -> TokenUsage:
-        """The provider's figures, else an estimate; nothing if it refused to answer."""
+        """Return the provider's figures, else an estimate; nothing if it refused to answer."""
         if self._reported.total or not self._has_begun:
             return self._reported
         return _estimate(self._asked, self.written + self.called)

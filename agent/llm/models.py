@@ -72,7 +72,7 @@ class MeteredModel:
 
     @property
     def calls_tools(self) -> bool:
-        """Whether the model that is asked first can call functions, as far as is known."""
+        """Whether the first model can call functions, as far as known."""
         return self._chats[0].calls_tools
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
@@ -195,7 +195,7 @@ class _Attempts:
         return self._waiting[0]
 
     def note(self, chat: LangChainChatModel, error: ModelError) -> None:
-        """Record a failure, which decides between the same model once more, the next one, and none."""
+        """Record a failure, which decides between the same model again, the next one, and none."""
         self._last = error
         allowed = _MISREAD_ATTEMPTS if isinstance(error, _MISREAD) else self._retry.attempts
         if error.retryable and self._attempts < allowed:
@@ -225,7 +225,7 @@ class ChatModels:
         return Budget(self.ceilings)
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
-        """Return the models as the nodes of one turn see them."""
+        """Return the models for the nodes of one turn."""
         if not self.main:
             return TurnModels()
         opened = {

@@ -236,7 +236,7 @@ _UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNS
 
 
 def map_provider_error(error: Exception, model: str, key_variable: str) -> ModelError:
-    """Return our error for one of a provider's; its text quotes nothing, since some services repeat the key."""
+    """Return our error for a provider's; its text quotes nothing, because some services repeat the key."""
     from langchain_core.exceptions import OutputParserException
 
     if isinstance(error, OutputParserException):

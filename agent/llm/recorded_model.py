@@ -60,7 +60,7 @@ class RecordedModels:
         self._checks = any(one["task"] == _CHECKING for one in replies)
 
     def budget(self) -> Budget:
-        """Return a budget that nothing is spent of."""
+        """Return an unspent budget."""
         return Budget()
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:  # noqa: ARG002 - as every source of models has it
@@ -91,7 +91,7 @@ class RecordedModels:
         return message
 
     def _take(self, messages: Sequence[BaseMessage], task: str) -> Reply:
-        """Take the next reply of a task, that to the same prompt first; raises the failure that was the last."""
+        """Take the next reply of a task, preferring one to the same prompt; raises a recorded final failure."""
         prompt = digest_prompt(messages)
         own = [one for one in self._left if one["task"] == task]
         same = [one for one in own if one["prompt"] == prompt]

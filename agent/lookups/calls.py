@@ -49,7 +49,7 @@ class _Calls(CodeLookup[CallArguments, CallResult]):
         return f"{args.get('name', args.get('function_name', ''))}{f' in {path}' if path else ''}"
 
     async def find(self, args: CallArguments, look: Look) -> CallResult:
-        """List the calls with their lines, by the definition that they mean or are in."""
+        """List the calls with their lines, by their target or caller."""
         name = normalize_name(args.name)
         is_up = self.role == "caller"
         found = await (look.code.callers(name, unresolved=True) if is_up else look.code.callees(name))
@@ -75,7 +75,7 @@ class _Calls(CodeLookup[CallArguments, CallResult]):
 
 
 class FindCallers(_Calls):
-    """Finds who calls a function."""
+    """Finds the callers of a function."""
 
     name = "find_callers"
     known_as = {"model": "get_callers", "api": "callers"}  # noqa: RUF012
@@ -179,7 +179,7 @@ def _locate(site: CallSite) -> LineKey:
 def _group_by_definition(
     definitions: Sequence[Definition], sites: Sequence[CallSite], end: str
 ) -> dict[str, list[CallSite]]:
-    """Group calls by the definition at one end of them, in the order of the definitions."""
+    """Group calls by the definition at one end of them, in the definitions' order."""
     groups: dict[DefinitionKey, list[CallSite]] = {_identify(one): [] for one in definitions}
     places = {_identify(one): one for one in definitions}
     for site in sites:

@@ -98,7 +98,7 @@ def _show_symbol(definition: Definition, look: Look) -> FoundSymbol:
 
 
 async def _report_bases(look: Look, definitions: Sequence[Definition]) -> None:
-    """List the types that those among the definitions name in their first lines, such as bases, and in turn theirs."""
+    """List the types named in the first lines of types, such as bases, and in turn theirs."""
     due = [one for one in definitions if one.symbol.kind in _TYPES]
     asked = {name for one in due for name in (one.symbol.name, one.symbol.qualified_name)}
     bases: list[Definition] = []

@@ -43,7 +43,7 @@ Name = Annotated[
 
 
 def _check_plain(text: str) -> str:
-    """Refuse text that is no name, path or word, and text that git would read as several patterns."""
+    """Refuse text that is no name, path or word, or that git would read as several patterns."""
     if any(ord(character) < 32 for character in text):
         raise ValueError("control characters and line breaks are not allowed here")
     return text.strip()
@@ -54,7 +54,7 @@ Plain = Annotated[PlainText, Field(max_length=200)]
 
 
 class Arguments(BaseModel):
-    """Arguments of a lookup. Unknown ones are refused, and no text is taken for a number, unless a model wrote them."""
+    """Arguments of a lookup. Unknown ones are refused, and texts are converted to numbers only for models."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -103,7 +103,7 @@ class Look(ToolReport):
 
 
 class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
-    """A lookup in the code; all of them only read. `known_as` are the names that were published for single surfaces."""
+    """A read-only lookup in the code. `known_as` are its published names on single surfaces."""
 
     title: ClassVar[str]
     result: type[LookupResult]
@@ -118,7 +118,7 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
 
     @abstractmethod
     async def find(self, args: ArgumentsT, look: Look) -> ResultT_co:
-        """Look it up: write the text, and return the structure."""
+        """Do the lookup: write the text, and return the structure."""
 
     async def look_up(self, args: ArgumentsT, look: Look) -> ResultT_co:
         """Do the lookup, and say how to see the rest."""
@@ -129,14 +129,14 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
         return result
 
     async def run(self, args: ArgumentsT, deps: Deps) -> ToolEvidence:
-        """Look it up for a model."""
+        """Do the lookup for a model."""
         look = Look(deps.code, deps.redact, room=self.room)
         await self.look_up(args, look)
         return look.evidence()
 
 
 def clean_path(path: str) -> str:
-    """Return a path as the index writes it; empty for the top."""
+    """Return a path as in the index; empty for the top."""
     written = path.strip().removeprefix("./").strip("/").removesuffix("/.")
     return "" if written == "." else written
 

@@ -78,7 +78,7 @@ class ReadFile(CodeLookup[ReadArguments, FileText]):
 
 
 async def read_lines(look: Look, entry: FileEntry, wanted: Sequence[tuple[int, int]]) -> FileText:
-    """Read ranges of a file that is indexed."""
+    """Read ranges of an indexed file."""
     look.say(f"{entry.path} has {entry.lines} lines.")
     passages: list[Passage] = []
     for start, end in wanted:
@@ -106,7 +106,7 @@ async def read_lines(look: Look, entry: FileEntry, wanted: Sequence[tuple[int, i
 
 
 def _show_passage(look: Look, passage: Passage) -> int:
-    """Show lines in pieces that can be cited whole, and return the last line that fitted."""
+    """Show lines in pieces that can be cited whole, and return the last line that fits."""
     lines, start = look.mask(passage.text).split("\n"), passage.location.start_line
     shown = start - 1
     for first in range(start, max(passage.location.end_line, start) + 1, LONGEST_RANGE):
@@ -154,7 +154,7 @@ async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
 
 
 async def make_unknown_path(code: CodeSearch, path: str) -> UnknownPath:
-    """Make the error of a path that is not indexed: why it is not, or which files and folders are most like it."""
+    """Make the error for an unindexed path: the reason, or the most similar files and folders."""
     text = await explain_missing_paths(code, [path[:200]], quote=str)
     if await find_left_out(code, path) is not None:
         return UnknownPath(text)
@@ -162,7 +162,7 @@ async def make_unknown_path(code: CodeSearch, path: str) -> UnknownPath:
 
 
 async def name_similar(code: CodeSearch, path: str) -> str:
-    """Return a sentence that names the files and folders that are most like a path; empty if none is."""
+    """Name the files and folders most similar to a path; empty if there are none."""
     paths = [*(entry.path for entry in await code.files()), *await code.folders()]
     near = await asyncio.to_thread(find_similar_paths, path, paths)
     return f"Similar: {', '.join(near)}." if near else ""

@@ -95,7 +95,7 @@ PlainPath = Annotated[PlainText, StringConstraints(max_length=1000)]
 
 
 def _read_day(value: object) -> object:
-    """Read a day, and take no number for one."""
+    """Read a day, and reject numbers."""
     if not isinstance(value, str):
         return value
     if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):

@@ -23,7 +23,7 @@ NUMBERED = "The lines; each begins with its number and a tab."
 
 
 class Value(BaseModel):
-    """A part of a result: it does not change, and has no other fields."""
+    """An immutable part of a result, without other fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +36,7 @@ class UnreadFile(Value):
 
 
 class ReadCoverage(Value):
-    """The part of the code that a "no" rests on."""
+    """The part of the code that a "no" covers."""
 
     commit: Annotated[str, Field(description=COMMIT)]
     files: Annotated[Count, Field(description="How many files were read.")]
@@ -77,13 +77,13 @@ class FoundCode(Value):
 
 
 class CodeResult(LookupResult):
-    """Places in the code, the best first."""
+    """Places in the code, best first."""
 
     hits: tuple[FoundCode, ...] = ()
 
 
 class MatchedLine(Value):
-    """A line that a pattern matches; `around` has the lines with it that were asked for as context."""
+    """A line that matches a pattern; `around` has it with the requested context."""
 
     path: str
     line: Line
@@ -153,7 +153,7 @@ class SymbolResult(LookupResult):
 
 
 class NamedPlace(Value):
-    """A definition in short."""
+    """A short description of a definition."""
 
     name: str
     path: str
@@ -226,7 +226,7 @@ class ChangedLines(Value):
 
 
 class ComparisonResult(LookupResult):
-    """The difference of two commits: `facts` and `counts` about it, its files, and the most telling lines."""
+    """The difference between two commits: `facts` and `counts`, its files, and the most telling lines."""
 
     facts: dict[str, str] = {}
     counts: dict[str, int] = {}
@@ -254,7 +254,7 @@ def describe_missing(error: Exception) -> ReadCoverage | None:
 
 
 def name_place(definition: Definition | None) -> NamedPlace | None:
-    """Describe a definition in short."""
+    """Describe a definition briefly."""
     if definition is None:
         return None
     symbol = definition.symbol
@@ -264,13 +264,13 @@ def name_place(definition: Definition | None) -> NamedPlace | None:
 
 
 def number_lines(text: str, first: int) -> str:
-    """Put before each line its number and a tab."""
+    """Prefix each line with its number and a tab."""
     if not text:
         return ""
     return "\n".join(f"{number}\t{cut_line(line)}" for number, line in enumerate(text.split("\n"), start=first))
 
 
 def cut_line(line: str) -> str:
-    """Return a line, or the beginning of one that is too long, without control characters."""
+    """Return a line, or the beginning of an overlong one, without control characters."""
     shown = replace_control_characters(line[: MAX_LINE + 1].rstrip("\r"))
     return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"

@@ -47,7 +47,7 @@ class SearchArguments(Arguments):
 
 
 class SearchCode(CodeLookup[SearchArguments, CodeResult]):
-    """Ranks the code by a text; of the places that a search finds, the first fifty can be seen."""
+    """Ranks the code by a text; the first fifty places are available."""
 
     name = "search_code"
     known_as = {"model": "search_codebase", "api": "search", "operation": "search"}  # noqa: RUF012
@@ -89,7 +89,7 @@ class SearchCode(CodeLookup[SearchArguments, CodeResult]):
 
 
 def _show_hit(look: Look, hit: Hit, query: str, number: int) -> FoundCode:
-    """Show the lines of a hit that have most of the words that were searched for."""
+    """Show the lines of a hit with most words of the search."""
     ref, lines = make_hit_ref(hit), look.mask(hit.text).split("\n")
     terms = find_content_terms(query)
     most = _WIDE_CHARS if look.is_wide else _HIT_CHARS if number else _BEST_CHARS

@@ -40,7 +40,7 @@ class ToolReport:
         self.is_full = False
 
     def say(self, line: str) -> None:
-        """Add a sentence of our own."""
+        """Add a sentence."""
         text = self._clean(line)[: 2 * MAX_LINE]
         if not self._add_line(text) and len(text) < self._reserve:
             self._reserve -= len(text) + 1

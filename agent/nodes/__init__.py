@@ -1,1 +1,1 @@
-"""The nodes of the graph, one a module."""
+"""The nodes of the graph, one per module."""

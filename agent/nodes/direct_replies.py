@@ -1,4 +1,4 @@
-"""Replies that need no evidence: a question back to the person, and a line to who does not ask about code."""
+"""Replies without evidence: a question to the person, and a line for those who do not ask about code."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) 
 async def _grade_hits(
     state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[PromptEvidence]
 ) -> GradeOutput | None:
-    """Let the model judge; None if it fails, and the scores decide."""
+    """Let the model judge; None if it fails, so that the scores decide."""
     material = {
         "The repository": await load_overview(state, deps),
         "The question": deps.redact(state.get("cleaned_query", "")),
@@ -140,7 +140,7 @@ async def _measure_best_share(code: SourceFiles, hits: Sequence[EvidenceRef], te
 
 
 async def _names_what_is_nowhere(code: TextSearch, question: str) -> bool:
-    """Whether a question in a few words has a proper name that occurs nowhere: nothing found answers it."""
+    """Whether a short question has a proper name that occurs nowhere, so that no hit answers it."""
     if len(find_content_terms(question)) > _FEW_TERMS:
         return False
     for word in find_mentions(question).words:

@@ -157,7 +157,7 @@ def _complete_from_thread(question: str, messages: Sequence[str]) -> str:
 
 
 def complete_from_attachments(question: str, attached: Sequence[TextExcerpt]) -> str:
-    """Return a question with the error that came with it, or with the name that its "this" means in attached code."""
+    """Complete a question with the attached error, or with the name that "this" means in attached code."""
     error = find_attached_error(attached)
     if error:
         return f"{question}\n\n{error}"

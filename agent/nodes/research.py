@@ -80,7 +80,7 @@ async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput:
 
 
 def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
-    """Say why a person must be asked before the plan is carried out; once for a turn is enough."""
+    """Explain why a person must be asked before the plan is carried out; at most once per turn."""
     if unapproved := list_unapproved_tools(tools, state, deps):
         return unapproved
     is_dear = deps.budget.ceilings.count_plan_calls(steps) > deps.approval_calls
@@ -110,7 +110,7 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
-    """List the calls that a yes would approve, with descriptions: nobody approves the unseen."""
+    """List the calls to be approved, with descriptions: nobody approves the unseen."""
     if reason == "plan":
         return [("plan", "")]
     tools = list_unapproved_tools(reason.split(), state, deps).split()
@@ -123,7 +123,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
 
 
 def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
-    """The calls that the router chose, or the model that answers; None if it is a plan that waits."""
+    """Return the calls of the router or of the answering model; None for a waiting plan."""
     decision = state.get("router_output")
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
 

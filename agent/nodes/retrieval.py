@@ -1,4 +1,4 @@
-"""Fetches the evidence that was requested, side by side, with the surroundings of named definitions."""
+"""Fetches the requested evidence in parallel, with the surroundings of named definitions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[
 
 
 async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch one request, of one of several repositories where it says so; one that fails leaves the others standing."""
+    """Fetch one request, from its repository if it names one; a failure does not affect the others."""
     name = request.get("repository", "")
     if not isinstance(code, JoinedCode) or name not in code.members:
         return await try_fetch(code, request)
@@ -140,7 +140,7 @@ def _add_counts(totals: dict[str, int], more: Mapping[str, int]) -> dict[str, in
 
 
 def _take_turns(results: Sequence[Retrieved]) -> list[EvidenceRef]:
-    """Put first what was looked up or quoted, then the hits of all other searches in turn: none is to hide the rest."""
+    """Put looked-up and quoted evidence first, then the hits of all searches in turn, so none hides the rest."""
     ranked = [result for result in results if not result.totals.get("quoted")]
     exact = [ref for result in results for ref in result.refs if result not in ranked or ref["role"] != "hit"]
     turns = zip_longest(*([ref for ref in result.refs if ref["role"] == "hit"] for result in ranked))

@@ -1,4 +1,4 @@
-"""Decides the next step of the turn by rules or by a model, and makes the tool calls that a model has chosen."""
+"""Decides the next step of the turn by rules or by a model, and makes the model's tool calls."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _list_searched(state: AgentState) -> list[str]:
 
 
 def _is_fresh(state: AgentState) -> bool:
-    """Whether nothing was searched for and no tool was called yet."""
+    """Whether nothing was searched for and no tool called yet."""
     return not (_list_searched(state) or state.get("tool_history"))
 
 
@@ -211,7 +211,7 @@ def _decide_without_model(state: AgentState) -> RouterDecision:
 
 
 def _clean_line(text: str, longest: int) -> str:
-    """Put a model's text on one line that can be stored."""
+    """Put a model's text on one storable line."""
     line = " ".join(text[: longest * 4].split())[:longest]
     return make_storable(line)
 

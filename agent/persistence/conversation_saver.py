@@ -22,7 +22,7 @@ _DAMAGED = 1 << 59  # after the year 3400: what is counted on from there soon fi
 
 
 def make_checkpoint_id(at: float) -> str:
-    """Return the beginning of the ids that LangGraph gives at a time."""
+    """Return LangGraph's id prefix for a time."""
     ticks = int(at * 10_000_000) + _UUID_EPOCH
     return f"{ticks >> 28:08x}-{ticks >> 12 & 0xFFFF:04x}-6{ticks & 0xFFF:03x}"
 
@@ -51,7 +51,7 @@ class ConversationSaver(RunStore):
 
     @abstractmethod
     def open_checkpoints(self) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
-        """Open a checkpointer for one run, which cannot leave anything half done for the next."""
+        """Open a checkpointer for one run, which leaves nothing unfinished for the next."""
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
         """Claim a conversation for a run, which continues in a separate checkpoint thread."""
@@ -75,7 +75,7 @@ class ConversationSaver(RunStore):
         return checkpoints or name_unclaimed(name), json.loads(commits or "{}")
 
     async def note_commits(self, claim: RunClaim, commits: Mapping[str, str]) -> None:
-        """Note which commits a run reads; raises `CheckpointOvertaken` for one that has lost its conversation."""
+        """Record the commits that a run reads; raises `CheckpointOvertaken` for one that has lost its conversation."""
         note = "UPDATE conversations SET commits = ? WHERE thread = ?"
         await self.write_all([(note, (json.dumps(dict(commits)), claim.thread))], claim=claim)
 

@@ -45,8 +45,8 @@ class Database(ABC):
     ) -> Outcome | None:
         """Run statements in one transaction, and return the result of the last.
 
-        Calls that name the same lock, in all processes, run one after the other. If `only_if`, which runs first,
-        returns no row, nothing is done, and None is returned.
+        Calls that name the same lock, in all processes, run one after the other. If `only_if`,
+        which runs first, returns no row, nothing is done, and None is returned.
         """
 
     async def rows(self, sql: str, values: Values = (), *, lock: str = "") -> list[tuple[Any, ...]]:
@@ -69,4 +69,4 @@ class Database(ABC):
 
     @abstractmethod
     async def shrink(self) -> None:
-        """Give space that is free back to the disk."""
+        """Return free space to the disk."""

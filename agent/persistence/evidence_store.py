@@ -95,9 +95,10 @@ class RunStore(ABC):
         await self._database.shrink()
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
-        """Claim a conversation for a run: under an earlier claim nothing is kept any more; raises `CheckpointError`.
+        """Claim a conversation for a run, which ends storage under earlier claims; raises `CheckpointError`.
 
-        `after` is the claim that this one follows; raises `CheckpointOvertaken` if that is not the newest.
+        `after` is the expected previous claim; raises `CheckpointOvertaken` if that is not the
+        newest.
         """
         claim, _ = await self.take(thread, after)
         return claim
@@ -109,7 +110,7 @@ class RunStore(ABC):
         return RunClaim(name, number), checkpoints or name_unclaimed(name)
 
     async def find_claim(self, thread: str) -> RunClaim | None:
-        """Return the newest claim of a conversation, anyone who has made it; raises `CheckpointError`."""
+        """Return the newest claim of a conversation, by any process; raises `CheckpointError`."""
         rows = await self.rows("SELECT thread, claim FROM conversations WHERE thread = ?", (thread,))
         return RunClaim(*rows[0]) if rows else None
 
@@ -150,7 +151,7 @@ class ThreadEvidence:
         self._claim = claim
 
     async def keep(self, key: str, text: str) -> None:
-        """Keep a text; raises `CheckpointOvertaken` for a run that has lost its thread."""
+        """Store a text; raises `CheckpointOvertaken` for a run that has lost its thread."""
         sql = (
             "INSERT INTO evidence (thread, key, text) VALUES (?, ?, ?) "
             "ON CONFLICT (thread, key) DO UPDATE SET text = excluded.text"

@@ -1,4 +1,4 @@
-"""Brings a database to the layout of this version: numbered SQL files, in one transaction."""
+"""Upgrades a database to this version's layout: numbered SQL files, in one transaction."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Schema:
 
     @property
     def oldest(self) -> int:
-        """The first layout that can be brought up."""
+        """The first layout that can be migrated."""
         return min(self.steps) - 1
 
     @property
@@ -72,10 +72,10 @@ class Schema:
 
 
 def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_SECONDS) -> None:
-    """Bring a database to the newest layout, or make a new one; a copy of existing data is kept next to it.
+    """Migrate a database to the newest layout, or create it; existing data is copied first.
 
-    After any failure, the database is unchanged. Processes that start at once do it one after the other. Raises
-    `SchemaError`, or `sqlite3.Error` for problems of the file or its disk.
+    After any failure, the database is unchanged. Processes that start at once do it one after the
+    other. Raises `SchemaError`, or `sqlite3.Error` for problems of the file or its disk.
     """
     with closing(sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)) as db:
         if _read_layout(db, path, schema) == schema.newest:
@@ -132,13 +132,13 @@ def run_statement(db: sqlite3.Connection, statement: str) -> None:
 
 
 def list_copies(path: Path) -> Sequence[Path]:
-    """Name the copies that are kept of a database, the newest layout last."""
+    """Return the kept copies of a database, the newest layout last."""
     found = [(file.name.rpartition(_COPY)[2], file) for file in path.parent.glob(f"{path.name}{_COPY}*")]
     return [file for _, file in sorted((int(number), file) for number, file in found if number.isdecimal())]
 
 
 def _read_layout(db: sqlite3.Connection, path: Path, schema: Schema) -> int:
-    """Return the layout of a database, 0 for a new one; `SchemaError` for one that this version cannot use."""
+    """Read the layout of a database, 0 for a new one; `SchemaError` for one that this version cannot use."""
     # In this order: another process may be making the tables meanwhile, with the number of their layout.
     (tables,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     (layout,) = db.execute("PRAGMA user_version").fetchone()
@@ -189,7 +189,7 @@ def _change_layout(db: sqlite3.Connection, path: Path, schema: Schema, layout: i
 
 
 def _split_statements(sql: str) -> Iterator[str]:
-    """Take statements apart, without the comments between them: `executescript` would commit first."""
+    """Split statements, dropping comments: `executescript` would commit first."""
     lines: list[str] = []
     for line in sql.splitlines():
         if not lines and (not line.strip() or line.startswith("--")):

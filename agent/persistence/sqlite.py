@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class SqliteDatabase(Database):
-    """Runs one transaction after the other, each to its end even when its caller is cancelled meanwhile."""
+    """Runs transactions one by one, each to its end even if its caller is cancelled."""
 
     is_remote = False
     clock = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -174,7 +174,7 @@ def _bring_up(path: Path, schema: Schema) -> None:
 
 
 def _write_ahead(db: sqlite3.Connection, busy_seconds: float) -> None:
-    """Turn the write-ahead log on; where other processes open a new file too, SQLite itself does not wait for them."""
+    """Turn the write-ahead log on; if other processes open a new file too, SQLite itself does not wait for them."""
     give_up = time.monotonic() + busy_seconds
     while True:
         try:

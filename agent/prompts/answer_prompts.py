@@ -1,4 +1,4 @@
-"""Prompts of models: the task, and everything else as data between fences that nobody can guess."""
+"""Prompts of models: the task, and everything else as data between unpredictable fences."""
 
 from __future__ import annotations
 
@@ -198,17 +198,17 @@ def format_task(task: str, deps: Deps) -> str:
 
 
 def format_answer_rules(deps: Deps) -> str:
-    """Return the rules of answers; in some conversations nobody could reply to a question back."""
+    """Return the rules for answers; some conversations allow no questions to the person."""
     return ANSWER_RULES if deps.can_ask else ANSWER_RULES + _READINGS
 
 
 def remove_tag_words(text: str) -> str:
-    """Return prompts without the words of their data tags, which another process would choose again."""
+    """Return prompts without the random words of their data tags."""
     return _TAG_WORD.sub("", text)
 
 
 def make_nonce() -> str:
-    """Return a word for data tags that nobody can guess."""
+    """Make an unpredictable word for data tags."""
     return secrets.token_hex(6)
 
 
@@ -268,7 +268,7 @@ async def load_conventions(deps: Deps) -> str:
 
 
 def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
-    """Write the findings down, the newest in full before the room is used up."""
+    """Write the findings down, the newest in full as long as there is room."""
     texts: list[str] = []
     room = MAX_FINDINGS
     for step, finding in reversed(list(findings.items())):
@@ -304,7 +304,7 @@ def _format_turn(turn: PastTurn) -> str:
 
 
 def _clean_answer(turn: PastTurn) -> str:
-    """Return an answer without its marks, and without the remarks that citebot made on it."""
+    """Return an answer without its marks and citebot's remarks."""
     text = _REMARK.sub("", remove_remarks(turn["answer"]))
     return replace_markers(text, [""] * len(find_markers(text))).strip()
 

@@ -86,7 +86,7 @@ def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> Evidenc
 
 
 def _put_code_first(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Put the best hit that is no test before tests that would lead."""
+    """Put the best hit outside tests before leading tests."""
     ordered = list(refs)
     hits = [at for at, ref in enumerate(refs) if ref["role"] == "hit"]
     better = next((at for at in hits if refs[at]["source_type"] != "test"), None)
@@ -162,7 +162,7 @@ def find_core(lines: Sequence[str], matches: Sequence[frozenset[str]], most: int
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShownRange:
-    """Adjoining lines of a file that are shown together, and the piece of evidence that they are shown for."""
+    """Adjoining lines of a file to show, and their piece of evidence."""
 
     path: str
     first_line: int
@@ -207,7 +207,7 @@ class LineSelection:
         return wanted.part == "header" and not any(ref["start_line"] <= at <= ref["end_line"] for at in held)
 
     def list_ranges(self) -> list[ShownRange]:
-        """Return the lines as ranges, in the order of the best piece that each is shown for."""
+        """Return the lines as ranges, ordered by their best piece of evidence."""
         runs = [(path, run) for path, held in self._lines.items() for run in _split_runs(sorted(held))]
         owned = [
             (min((self._owners[path, at] for at in run), key=lambda one: one.rank), path, run) for path, run in runs

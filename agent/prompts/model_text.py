@@ -49,7 +49,7 @@ _BEFORE_WORDS = " \t>-*+0123456789.)"  # the prefix of a line in a list or a quo
 
 
 class CitationParser:
-    """Turns a model's citations into numbered markers; made-up ones get one too, which the check removes."""
+    """Turns a model's citations into numbered markers; invented ones get one too, which the check removes."""
 
     def __init__(self, exhibits: Sequence[PromptEvidence], redact: Callable[[str], str]) -> None:
         self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
@@ -79,7 +79,7 @@ class CitationParser:
         return _join_pieces([*pieces, text[end:].replace("`", "'")])
 
     def _find_constructs(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Find code spans and all else that is more than text, in order, each with its replacement."""
+        """Find code spans and other constructs in order, each with its replacement."""
         spans = Spans(text)
         beginning = len(text) - len(text.lstrip(_BEFORE_WORDS))
         end = 0
@@ -238,7 +238,7 @@ class StreamSanitizer:
 
     @property
     def output_text(self) -> str:
-        """The text that was sent."""
+        """The text sent so far."""
         return self._sent
 
     def write(self, piece: str) -> None:

@@ -31,7 +31,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 
 class ModelForm(BaseModel):
-    """A form for a model to fill in; it is made ready when a model is first asked to."""
+    """A form for a model to fill in, prepared at its first use."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -64,7 +64,7 @@ class RouterOutput(ModelForm):
 
 
 class GradeOutput(ModelForm):
-    """The results that bear on the question, and whether they are enough."""
+    """The relevant results, and whether they suffice."""
 
     verdict: Literal["enough", "rewrite", "give_up"]
     relevant: list[int] = Field(default_factory=list, description="The numbers of the results that matter.")
@@ -72,7 +72,7 @@ class GradeOutput(ModelForm):
 
 
 class ClaimVerdict(ModelForm):
-    """Whether the lines of one claim show it."""
+    """Whether its lines support a claim."""
 
     claim: int = Field(description="The number of the claim.")
     verdict: Literal["supported", "partly", "not"]
@@ -88,14 +88,14 @@ class ReadingOutput(ModelForm):
 
 
 class MendedSentence(ModelForm):
-    """One sentence again."""
+    """One rewritten sentence."""
 
     number: int = Field(description="The number of the sentence.")
     text: str = Field(default="", description="The sentence as it should be; empty to leave it out.")
 
 
 class MendingOutput(ModelForm):
-    """The sentences that were not confirmed, one each."""
+    """The unconfirmed sentences, one each."""
 
     sentences: list[MendedSentence] = Field(default_factory=list)
 
@@ -154,9 +154,9 @@ def list_turn_tools(*, can_ask: bool = True) -> list[Mapping[str, Any]]:
 def read_turn_call(
     calls: Sequence[Mapping[str, Any]], state: AgentState, *, can_ask: bool = True
 ) -> tuple[str, ModelForm] | None:
-    """Return the first of the calls that changes the way of the turn, with its arguments; None if none can.
+    """Return the first of the calls that redirect the turn, with its arguments; None if none can.
 
-    A plan is made once, and a person who can reply asked once.
+    A plan is made once, and a person who can reply is asked once.
     """
     spent = {MAKE_PLAN: bool(state.get("findings")), ASK_PERSON: bool(state.get("clarified"))}
     possible = {str(tool["name"]) for tool in list_turn_tools(can_ask=can_ask) if not spent.get(str(tool["name"]))}
@@ -170,13 +170,13 @@ def read_turn_call(
 
 
 def is_turn_tool(name: str) -> bool:
-    """Whether the tool of that name changes the way of the turn."""
+    """Whether the tool of that name redirects the turn."""
     return name in _FORMS
 
 
 @cache
 def make_schema(form: type[BaseModel]) -> Mapping[str, Any]:
-    """Describe a form or the arguments of a tool, once: to work it out takes longer than most lookups."""
+    """Describe a form or the arguments of a tool, once, because that takes longer than most lookups."""
     schema = form.model_json_schema()
     properties = {
         name: {key: value for key, value in about.items() if key != "title"}

@@ -39,9 +39,9 @@ NOTHING_KNOWN: Mapping[Location, Sequence[str]] = {}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromptEvidence:
-    """Lines that a model is shown as `E{number}`; secrets in `text` are masked, passages that give orders are flagged.
+    """Lines shown to a model as `E{number}`; secrets in `text` are masked, passages that give orders are flagged.
 
-    `flags` name the families of orders that were found.
+    `flags` name the families of orders found.
     """
 
     number: int
@@ -62,7 +62,7 @@ class PromptEvidence:
 
     @property
     def ref(self) -> CitationRef:
-        """The lines that were shown, for the check of the citations."""
+        """The shown lines, for the check of the citations."""
         return to_citation(self.number, self.location)
 
 
@@ -133,7 +133,7 @@ def _describe_ref(ref: EvidenceRef, *, is_cut: bool) -> str:
 
 
 def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
-    """Write the exhibits one below the other."""
+    """Write the exhibits in sequence."""
     return "\n\n".join(f"{one.heading}\n{one.text}" for one in exhibits)
 
 
@@ -148,7 +148,7 @@ async def format_tool_results(state: AgentState, deps: Deps) -> str:
 
 
 def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[str]]:
-    """Return the flags of the exhibits that have any, by their places."""
+    """Return the flags of exhibits by place."""
     places = {f"{one.location.path}:{one.location.start_line}-{one.location.end_line}": one.flags for one in exhibits}
     return {place: flags for place, flags in places.items() if flags}
 
@@ -266,7 +266,7 @@ class EvidenceNumbers:
 
     @property
     def places(self) -> list[CitationRef]:
-        """All places that have a number, for the check of the citations."""
+        """All numbered places, for the check of the citations."""
         return [to_citation(number, at) for at, number in self._numbers.items()]
 
     def assign(self, location: Location) -> int | None:

@@ -1,4 +1,4 @@
-"""Prompts of an investigation, and the conversations about steps that are taken side by side."""
+"""Prompts of an investigation, and the conversations about parallel steps."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[chat
 
 
 def build_refinery_prompt(state: AgentState, deps: Deps) -> list[chat.BaseMessage]:
-    """Ask whether the findings are enough."""
+    """Ask whether the findings suffice."""
     left = state.get("plan", [])[state.get("current_step", 0) :]
     material = {
         **_introduce_question(state, deps),
@@ -72,7 +72,7 @@ def build_refinery_prompt(state: AgentState, deps: Deps) -> list[chat.BaseMessag
 
 
 def _introduce_question(state: AgentState, deps: Deps) -> dict[str, str]:
-    """Put the overview of the repository before everything else, and the talk that a follow-up as written leans on."""
+    """Put the overview of the repository first, with the earlier turns that a follow-up refers to."""
     is_leaning = state.get("mode") == "tools" and state.get("is_follow_up")
     talk = format_past_turns(state, deps) if is_leaning else ""
     return {"The repository": state.get("codebase_tree", ""), "The conversation so far": talk}
@@ -156,7 +156,7 @@ def list_due_steps(state: AgentState) -> list[int]:
 
 
 def list_taken_steps(state: AgentState) -> list[int]:
-    """Return the steps of the plan that were taken last, side by side."""
+    """List the steps of the plan that were taken last, in parallel."""
     taken: list[int] = []
     while (following := taken[-1] + 1 if taken else 0) < state.get("current_step", 0):
         taken = list_due_steps({**state, "current_step": following})
@@ -164,12 +164,12 @@ def list_taken_steps(state: AgentState) -> list[int]:
 
 
 def mark_step(message: Message, step: int) -> Message:
-    """Mark a message with its step; additions of the provider stay."""
+    """Mark a message with its step, keeping additions of the provider."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})
 
 
 def read_step_mark(message: chat.BaseMessage) -> int | None:
-    """Return the step that a message is marked with."""
+    """Return the step of a marked message."""
     mark = message.additional_kwargs.get(_STEP)
     return mark if isinstance(mark, int) else None
 

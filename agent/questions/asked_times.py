@@ -94,7 +94,7 @@ class AskedTimes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Found:
-    """A version or a branch with the words that it takes."""
+    """A version or a branch, with its words."""
 
     name: str
     start: int
@@ -145,7 +145,7 @@ def _read_count(question: str) -> AskedTimes | None:
 
 
 def names_version(written: str) -> bool:
-    """Whether a name can hardly be anything but that of a version, a branch or a commit."""
+    """Whether a name is almost certainly that of a version, a branch or a commit."""
     return bool(written) and (written.lower() in _BRANCHES or any(map(str.isdigit, written)))
 
 

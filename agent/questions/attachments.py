@@ -25,7 +25,7 @@ _DEFINITION = compile_pattern(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttachedText:
-    """A text file, a snippet, or a message that was forwarded or replied to; written by anybody."""
+    """A text file, a snippet, or a forwarded or quoted message, written by anybody."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ class AttachedImage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attachments:
-    """All that goes with one question."""
+    """All attachments of one question."""
 
     texts: tuple[AttachedText, ...] = ()
     images: tuple[AttachedImage, ...] = ()
@@ -74,7 +74,7 @@ def _make_excerpt(attached: AttachedText, room: int) -> TextExcerpt:
 
 
 def _fit_lines(lines: Sequence[str], first: int, end: int, room: int) -> str:
-    """Return the lines, or the failure in them with their beginning and their end, within some characters."""
+    """Return the lines, or the failure in them with their beginning and end, within a limit of characters."""
     whole = "\n".join(lines)
     if len(whole) <= room:
         return whole

@@ -160,7 +160,9 @@ def _read_narrowing(line: str) -> str:
 
 
 def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:
-    """Return where "more" continues after the last answer; None if nothing was left out, or more is asked."""
+    """Return where "more" continues after the last answer; None if nothing was left out, or the message asks
+    for more than that.
+    """
     line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
     if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
         return None
@@ -224,7 +226,7 @@ def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
 
 
 def find_run_turn(question: str, history: Sequence[PastTurn]) -> PastTurn | None:
-    """Return the newest goal run of a conversation, if a message asks about that and not about code.
+    """Return the newest goal run of a conversation, if a message asks about it rather than about code.
 
     An ambiguous message ("did it pass?") is about the run only if nothing was said since.
     """
@@ -290,7 +292,7 @@ def _format_antecedent(found: re.Match[str], target: Antecedent) -> str:
 
 
 def find_thread_subject(messages: Sequence[str]) -> str:
-    """Return the newest message that names code or an error, else the first that says anything; empty without one."""
+    """Return the newest message that names code or an error, else the first with content; empty without one."""
     telling = [text for text in messages if _says_something(text)]
     naming = [text for text in telling if _names_code(text)]
     return next(iter([*naming[-1:], *telling[:1]]), "")

@@ -74,7 +74,7 @@ def _match(words: Sequence[str]) -> Iterator[AskedForm]:
 
 
 def _look_up(words: Sequence[str]) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Yield the forms of just these words, with a name in the place of some."""
+    """Yield the forms of exactly these words, with names substituted for some."""
     forms, lower = load_forms(), [word.lower() for word in words]
     for count in range(MAX_NAMES + 1):
         for places in combinations(range(len(words)), count):
@@ -101,7 +101,7 @@ def load_forms() -> Mapping[str, tuple[str, str]]:
 
 
 def write_forms(line: str) -> Iterator[str]:
-    """Write a line with each of its alternatives."""
+    """Expand a line into its alternatives."""
     parts = [part.split("|") if at % 2 else [part] for at, part in enumerate(_ALTERNATIVES.split(line))]
     for chosen in product(*parts):
         yield " ".join("".join(chosen).replace("SYMBOL", _NAME).lower().split())

@@ -1,4 +1,4 @@
-"""Finds the texts that a question quotes verbatim: messages, options, environment variables."""
+"""Finds texts quoted verbatim in a question: messages, options, environment variables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LONGEST_ASKING = 2_000  # characters
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Literal:
-    """A text to find verbatim. A message is compared word by word: code breaks it into lines and fills it in."""
+    """A text to find verbatim. Messages are compared word by word, because code splits them and fills them in."""
 
     text: str
     is_message: bool
@@ -73,14 +73,14 @@ def find_quoted_messages(question: str) -> list[str]:
 
 
 def is_asking(text: str) -> bool:
-    """Whether a text reads like a question or an order; a program that asks "did you mean" is neither."""
+    """Whether a text reads like a question or an order, not like a program's "did you mean"."""
     said = _DID_YOU_MEAN.sub("", text[:_LONGEST_ASKING])
     order = _ORDERS.match(said)
     return bool(_ASKS.search(said)) or (order is not None and order["object"].lower() not in _NO_OBJECT)
 
 
 def parse_literal(query: str) -> Literal | None:
-    """Read a search query as the text that it looks for verbatim; None for a question in words."""
+    """Parse a search query as verbatim text; None for a question in words."""
     text = query.strip()
     if " " not in text:
         is_exact = text.isascii() and not text.endswith("?")
@@ -90,7 +90,7 @@ def parse_literal(query: str) -> Literal | None:
 
 
 def make_literal_query(literal: Literal) -> str:
-    """Return what to search for to find the text: a flag of one letter ranks nothing on its own."""
+    """Make the query to find a text: a flag of one letter ranks nothing alone."""
     short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
     return f"{literal.text} option command line argument parser" if short else literal.text
 

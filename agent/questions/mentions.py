@@ -75,7 +75,7 @@ class Mentions:
 
 @lru_cache(maxsize=64)  # several lookups ask about one question
 def find_mentions(question: str) -> Mentions:
-    """Find every piece of code that the question names, in order of appearance."""
+    """Find all code named in a question, in order."""
     text = separate_scripts(question.replace("\\", "/"))
     paths = _find_paths(text)
     bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
@@ -93,7 +93,7 @@ def find_mentions(question: str) -> Mentions:
 
 
 def replace_links(text: str) -> str:
-    """Write a path and its lines for a link to them on a host of code."""
+    """Replace links to lines on a code host by path and lines."""
     return _LINK.sub(lambda found: _format_linked(*found.group("path", "start", "end")), text[:_LONGEST_LINKED])
 
 
@@ -135,7 +135,7 @@ def refer_to_project(question: str, repository: str) -> str:
 
 
 def is_code_like(word: str) -> bool:
-    """Whether no prose would be written like this: snake_case, camelCase, dotted, or with call brackets."""
+    """Whether a word looks like code: snake_case, camelCase, dotted, or with call brackets."""
     if word.endswith("()"):
         return True
     parts = re.split(r"\.|::|#|->", word)

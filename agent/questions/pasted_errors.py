@@ -1,4 +1,4 @@
-"""Extracts program output from pasted text: an error, a log line, a record, with remarks around it."""
+"""Extracts program output from pasted text: an error, a log line, a record, with surrounding remarks."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _is_error(found: re.Match[str]) -> bool:
 
 
 def _is_logger(found: re.Match[str]) -> bool:
-    """Whether a dotted name is that of who wrote a line of a log, and of no exception."""
+    """Whether a dotted name is a logger's, and not an exception's."""
     text = found.string
     line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
     return not _ENDING.search(found["name"]) and (_TIME.search(line) or _LEVEL.search(f"{line}x: ")) is not None
@@ -247,5 +247,5 @@ def _make_error(text: str, found: re.Match[str]) -> PastedError:
 
 
 def cut_message(message: str) -> str:
-    """Return a message on one line, and of a very long one its beginning."""
+    """Return a message on one line, shortened if it is very long."""
     return " ".join(message.split())[:_LONGEST_MESSAGE]

@@ -125,7 +125,7 @@ def _split_joined(question: str) -> list[str]:
 
 
 def _ask_apart(first: str, second: str) -> bool:
-    """Whether two questions surely ask for different things, and the second says all that it is about."""
+    """Whether two questions clearly ask for different things, and the second is complete."""
     if _POINTING.search(second):
         return False
     one, other = (load_model().rank(question, lambda _word: "")[0] for question in (first, second))

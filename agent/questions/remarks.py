@@ -51,7 +51,7 @@ class _Phrases:
     longest: int
 
     def read(self, text: str) -> set[RemarkKind] | None:
-        """Return the kinds of the phrases that a text consists of; None if it says anything else."""
+        """Return the kinds of the phrases in a text; None if it says anything else."""
         reached: dict[int, set[RemarkKind]] = {0: set()}
         for at in range(len(text)):
             if at not in reached:
@@ -134,7 +134,7 @@ def _begins_with(text: str, begins: tuple[str, ...]) -> bool:
 
 
 def _skip_remarks(words: Sequence[str], table: RemarkTable, begins: tuple[str, ...]) -> str:
-    """Return the text after its opening remarks: "oh well, I'll try" begins with one."""
+    """Return the text after its opening remarks, as in "oh well, I'll try"."""
     for count in range(len(words) - 1, 0, -1):
         rest = " ".join(words[count:])
         if _begins_with(rest, begins) and table.remarks.read(" ".join(words[:count])) is not None:
@@ -180,5 +180,5 @@ def _make_plain(text: str) -> str:
 
 
 def _is_boundary(text: str, end: int) -> bool:
-    """Whether a word ends here; some languages leave no spaces between them."""
+    """Whether a word ends here; some languages have no spaces between words."""
     return text[end : end + 1] in {"", " "} or UNSPACED.match(text[end - 1]) is not None

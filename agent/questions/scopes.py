@@ -108,7 +108,7 @@ _ONLY_IT = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LanguageFilter:
-    """A question without the words that name its language, the language, and how its files end."""
+    """A question without the words that name its language, the language, and its file endings."""
 
     question: str
     language: str
@@ -131,6 +131,6 @@ def _list_endings(spoken: str) -> tuple[str, ...]:
 
 
 def parse_only_language(question: str) -> str:
-    """Return the language of a question that says nothing else ("and in Go?"), or an empty string."""
+    """Return the language of a question that says only that ("and in Go?"), or an empty string."""
     found = _ONLY_IT.fullmatch(question.strip())
     return _NAMES[found["name"].lower()] if found else ""

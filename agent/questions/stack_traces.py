@@ -108,6 +108,6 @@ def _make_frame(found: re.Match[str]) -> StackFrame:
 
 
 def _read_last_part(function: str) -> str:
-    """Cut a function's name to its last part; empty for a module or an anonymous function."""
+    """Reduce a function's name to its last part; empty for a module or an anonymous function."""
     last = re.split(r"[./:]+", function.removesuffix("(...)").strip())[-1]
     return last if re.fullmatch(r"[^\W\d]\w*", last) else ""

@@ -26,12 +26,12 @@ _KEPT = 3  # letters of a word that its stem always keeps
 
 
 def split_words(text: str) -> list[str]:
-    """Split text into lower-case words; identifiers fall into their parts (`parseDate`, `parse_date`)."""
+    """Split text into lower-case words; identifiers are split into their parts (`parseDate`, `parse_date`)."""
     return [part.lower() for word in _WORD.findall(text) for part in _HUMPS.split(word)]
 
 
 def stem_word(word: str) -> str:
-    """Cut a word to a form that its inflections share (`retries`, `retry`; `parsing`, `parser`)."""
+    """Reduce a word to a form shared by its inflections (`retries`, `retry`; `parsing`, `parser`)."""
     if len(word) <= 3 or not word.isascii():
         return word
     if word.endswith("ies"):

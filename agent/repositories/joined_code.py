@@ -1,4 +1,4 @@
-"""Several repositories, each at one commit, as one piece of code: paths begin with the label of their repository."""
+"""Several repositories, each at one commit, as joined code: paths begin with the repository's label."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class JoinedCode:
 
     @property
     def commit(self) -> Commit:
-        """A name for the commits of all repositories together; it changes with each of them."""
+        """Return a name for all commits together, which changes with each of them."""
         commits = [code.commit for code in self.members.values()]
         digest = hashlib.sha1(repr(self.commits).encode(), usedforsecurity=False).hexdigest()
         return Commit(sha=digest, branch=None, committed_at=max(one.committed_at for one in commits), subject="")
@@ -196,7 +196,7 @@ class JoinedCode:
         return self._label_left_out(await self._ask_all(lambda code: code.list_left_out()))
 
     def follow(self, catch_up: CatchUp | None) -> None:
-        """Have each "no" wait for newer commits of every repository; None: no longer."""
+        """Make each "no" wait for newer commits of every repository; None: no longer."""
         for code in self.members.values():
             code.follow(catch_up)
 
@@ -234,7 +234,7 @@ class JoinedCode:
         return self._label_all(exact if any(exact.values()) else found)
 
     async def find_enclosing(self, location: Location) -> Sequence[Definition]:
-        """The definitions around a location, outermost first."""
+        """Return the definitions around a location, outermost first."""
         home = self.find_home(location.path)
         around = await home.code.find_enclosing(replace(location, path=home.path))
         return [add_label(home.label, one) for one in around]
@@ -266,7 +266,7 @@ class JoinedCode:
         return self._label_all(await self._ask_all(lambda code: code.registrations(kinds)))
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
-        """Qualified names of definitions that begin so."""
+        """Complete qualified names of definitions."""
         names = await self._ask_all(lambda code: code.complete_name(beginning, limit=limit))
         return list(dict.fromkeys(name for own in names.values() for name in own))[:limit]
 
@@ -287,7 +287,7 @@ class JoinedCode:
         mode: SearchMode = "hybrid",
         aim: SearchAim = "places",
     ) -> Sequence[Hit]:
-        """Rank chunks of all repositories that the filters leave; one that fails leaves the others standing."""
+        """Rank chunks of all repositories that the filters allow; a failure of one does not affect the others."""
         asked = {name: self._split_filters(name, filters) for name in self.members}
         searches = {
             name: self.members[name].search(query, limit=limit, filters=own, mode=mode, aim=aim)

@@ -24,7 +24,7 @@ LabelledPlace = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class RepositoryLabels:
-    """The label of each repository by its name: one folder, that differs from all others."""
+    """The label of each repository by name: one folder, different from all others."""
 
     by_name: Mapping[str, str]
 
@@ -35,7 +35,7 @@ class RepositoryLabels:
         return (name, rest) if name is not None else None
 
     def find_repository(self, ref: EvidenceRef) -> str:
-        """Name the repository that evidence is of; empty if that is not known."""
+        """Name the repository of evidence; empty if unknown."""
         found = self.split(ref["path"])
         return found[0] if found is not None else ref.get("repository", "")
 
@@ -45,7 +45,7 @@ class RepositoryLabels:
 
 
 def make_labels(names: Sequence[str]) -> RepositoryLabels:
-    """Make a label of each name; the same names in the same order have the same labels."""
+    """Make a label for each name; the same names in the same order get the same labels."""
     labels: dict[str, str] = {}
     taken: dict[str, int] = {}  # how often each was wanted
     for name in names:
@@ -83,7 +83,7 @@ def label_ref(ref: EvidenceRef, name: str, label: str) -> EvidenceRef:
 
 
 def label_retrieved(found: Retrieved, name: str, label: str) -> Retrieved:
-    """Say of all that a request has brought which repository it is of."""
+    """Label all evidence of a request with its repository."""
     refs, around = ([label_ref(ref, name, label) for ref in refs] for refs in (found.refs, found.around))
     return replace(found, refs=refs, around=around)
 

@@ -1,4 +1,4 @@
-"""Takes a run through its graph: a turn from the start, from a checkpoint, or on with a reply."""
+"""Takes a run through its graph: from the start, from a checkpoint, or on with a reply."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pause:
-    """A run's question to a person; the `id` is that of this one question, and of no other."""
+    """A run's question to a person; the `id` is unique to this question."""
 
     id: str
     request: Mapping[str, Any]
@@ -60,7 +60,7 @@ class AgentRun:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it can only continue with the reply of a person."""
+        """Whether it waits for a person's reply."""
         return self.pause is not None and self.reply is None
 
 
@@ -80,7 +80,7 @@ class GraphOutcome(Generic[StateT]):
 
 @asynccontextmanager
 async def open_graph(graph: Graph, saver: ConversationSaver) -> AsyncIterator[Graph]:
-    """Give a graph over the checkpoints of conversations; raises `CheckpointError`."""
+    """Open a graph over the checkpoints of conversations; raises `CheckpointError`."""
     async with saver.open_checkpoints() as checkpoints:
         yield graph.copy({"checkpointer": checkpoints})
 
@@ -170,7 +170,7 @@ class SingleTurnRunner:
 
 
 class GraphRunner:
-    """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
+    """The compiled graph over its checkpoints; callers must hold the conversation's lock."""
 
     def __init__(self, saver: ConversationSaver, clock: Callable[[], float]) -> None:
         self._graph = build_graph().compile()
@@ -183,7 +183,7 @@ class GraphRunner:
         return cast("AgentState", snapshot.values)
 
     async def find_run(self, thread: str) -> AgentRun | None:
-        """Return the newest run of a conversation, as its checkpoint has it."""
+        """Return the newest run of a conversation from its checkpoint."""
         snapshot, commits = await self._read(thread)
         state = cast("AgentState", snapshot.values)
         if not state.get("run_id"):
@@ -258,7 +258,7 @@ class GraphRunner:
             await graph.aupdate_state(make_config(claim.checkpoints), changes, as_node="conversation_memory")
 
     async def _read(self, thread: str) -> tuple[StateSnapshot, Mapping[str, str]]:
-        """Return the newest checkpoint of a conversation, and the commits that its run reads."""
+        """Return the newest checkpoint of a conversation, and its run's commits."""
         checkpoints, commits = await self._saver.find_newest(thread)
         async with open_graph(self._graph, self._saver) as graph:
             return await graph.aget_state(make_config(checkpoints)), commits

@@ -23,7 +23,7 @@ def clip_question(question: str) -> str:
 
 
 def make_answer(state: AgentState, code: CodeSearch, commits: Mapping[str, str], seconds: float) -> Answer:
-    """Return the answer of a turn that went to its end, at the commits that it was read at."""
+    """Return the answer of a finished turn, at its commits."""
     is_joined = isinstance(code, JoinedCode)
     text, decision = state.get("final_answer", ""), state.get("router_output")
     meanings = decision.get("meanings", []) if decision is not None else []

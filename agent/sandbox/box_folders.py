@@ -154,7 +154,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _clear(folder: int, top: int) -> list[str]:
-    """Remove the files of a folder and move its folders to the top; return the names that these have there."""
+    """Delete the files of a folder and move its folders to the top; return their names there."""
     with os.scandir(folder) as found:
         entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
     names = []
@@ -195,12 +195,12 @@ class BoxFolders:
 
     @property
     def writable(self) -> tuple[Path, ...]:
-        """All that count towards the limits."""
+        """Return all folders that count towards the limits."""
         return (self.working_copy, self.home, self.tmp, self.shared_memory)
 
 
 def find_user() -> int | None:
-    """Return the user to hand commands over to; None if they run as anyone who runs citebot."""
+    """Return the user that runs commands; None if that is citebot's own."""
     return HANDED_OVER_TO if os.geteuid() == 0 else None
 
 
@@ -282,12 +282,12 @@ def _is_held(pipe: Path) -> bool:
 
 
 def make_passable(folder: Path) -> None:
-    """Let the user that commands run as pass a folder, if it is another one, and not list it."""
+    """Let the commands' user, if it is another one, pass a folder without listing it."""
     if find_user() is not None:
         folder.chmod(0o711)
 
 
 def give_away(path: Path) -> None:
-    """Let a file or a link belong to the user that commands run as."""
+    """Give a file or a link to the commands' user."""
     if (user := find_user()) is not None:
         os.chown(path, user, user, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Sandboxes of Linux, bubblewrap or Landlock: a box is made for each command, and supervised until it has ended."""
+"""Linux sandboxes, bubblewrap or Landlock: a box is made for each command, and supervised until it has ended."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _find_shut(folder: Path) -> Path | None:
 def make_variables(
     python: PythonEnvironment, *, home: str, tmp: str, support: str, report: int, added: Mapping[str, str]
 ) -> dict[str, str]:
-    """Make the variables of a command; none is inherited. The folders are named as the command sees them."""
+    """Make the variables of a command, inheriting none, with folders as the command sees them."""
     return {
         "PATH": os.pathsep.join([*([str(python.programs)] if python.programs else []), _SYSTEM_PATH]),
         "HOME": home,
@@ -98,7 +98,7 @@ def make_variables(
 
 
 def list_language_settings() -> list[str]:
-    """List the folders without which languages of the system do not start: where Debian keeps the settings of Java."""
+    """List the folders that system languages need to start, such as Debian's Java settings."""
     return sorted(map(str, Path("/etc").glob("java*-openjdk")))
 
 
@@ -157,9 +157,10 @@ class BoxSandbox(ABC):
 
 
 class Bubblewrap(BoxSandbox):
-    """Runs commands by bubblewrap, as an ordinary user also where citebot is root.
+    """Runs commands by bubblewrap, always as an ordinary user.
 
-    Root in a box of bubblewrap would be root of the machine for much of `/proc`, so root hands over to another user.
+    Root in a box of bubblewrap would be the machine's root for much of `/proc`, so root switches to
+    another user.
     """
 
     mechanism = "bubblewrap"
@@ -212,7 +213,7 @@ def _list_mounts(python: PythonEnvironment, folders: BoxFolders) -> list[str]:
 
 
 def _list_system() -> Iterator[str]:
-    """Show the programs and libraries of the system, read-only; where folders are links into /usr, as such."""
+    """Mount the system's programs and libraries read-only; links into /usr stay links."""
     yield from ("--ro-bind", "/usr", "/usr")
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32"):
         path = Path("/", name)

@@ -48,7 +48,7 @@ class Membership:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryGroup:
-    """A way to bound memory: by `systemd`, or below a `parent` folder of cgroup `v2` or `v1`."""
+    """A way to limit memory: by `systemd`, or below a `parent` folder of cgroup `v2` or `v1`."""
 
     way: Literal["systemd", "v2", "v1"]
     parent: Path = _GROUPS

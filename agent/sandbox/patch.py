@@ -1,4 +1,4 @@
-"""Writes changed files as a patch that `git apply` takes, without asking git."""
+"""Writes changed files as a patch that `git apply` takes, without running git."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _format_side(sign: bytes, prefix: bytes, path: bytes, version: FileVersion |
 
 
 def _quote(prefix: bytes, path: bytes) -> bytes:
-    """Write a path as git does; one with bytes beyond ASCII or with controls in quotation marks, those escaped."""
+    """Quote a path as git does: bytes beyond ASCII and controls are escaped within quotation marks."""
     if all(0x20 <= byte < 0x7F and byte not in _ESCAPES for byte in path):
         return prefix + path
     parts = (

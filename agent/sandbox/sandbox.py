@@ -98,7 +98,7 @@ class Sandbox(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """The mechanism that confines the commands, in a few words."""
+        """The confining mechanism, in a few words."""
 
     async def run(
         self,

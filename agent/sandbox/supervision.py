@@ -162,8 +162,9 @@ class BoxPipes:
 class BoxLaunch:
     """The start and the end of a box.
 
-    On the pipe of its status it writes JSON objects: `child-pid`, its first process, then the command's `exit-code`, or
-    the `error` that kept it from starting. `signal` ends the box when that process gets it.
+    On its status pipe it writes JSON objects: `child-pid`, its first process, then the command's
+    `exit-code`, or the `error` that kept it from starting. `signal` ends the box when that process
+    gets it.
     """
 
     line: Sequence[str]
@@ -216,14 +217,14 @@ async def _open_box(
 
 
 async def _settle(opening: asyncio.Future[_Box]) -> None:
-    """End a box that was opened, or is just being opened; one that could not be opened has ended already."""
+    """End an open or opening box; one that could not be opened has ended already."""
     await asyncio.wait([opening])
     if not opening.exception():
         await opening.result().settle()
 
 
 class _Box:
-    """A box that was started."""
+    """A started box."""
 
     def __init__(self, process: Process, ending: signal.Signals, limits: SandboxLimits, folders: BoxFolders) -> None:
         self._process = process
@@ -370,7 +371,7 @@ class _Box:
 
 
 def _read_status(text: bytes) -> dict[str, object]:
-    """Read the JSON objects that a box wrote one after the other into one."""
+    """Read the JSON objects that a box wrote consecutively into one."""
     found: dict[str, object] = {}
     decoder, rest = json.JSONDecoder(), text.decode(errors="replace").strip()
     while rest:

@@ -34,7 +34,7 @@ _LEFT_BEHIND = frozenset(b"__pycache__ .pytest_cache .mypy_cache .ruff_cache .hy
 
 
 class CommitFile(Protocol):
-    """A file of a commit: its mode, the name of its object, its size in bytes if it has one, and its path."""
+    """A file of a commit: its mode, object id, size in bytes (if known), and path."""
 
     @property
     def mode(self) -> str:
@@ -42,7 +42,7 @@ class CommitFile(Protocol):
 
     @property
     def sha(self) -> str:
-        """The name of the object."""
+        """The object's id."""
 
     @property
     def size(self) -> int | None:
@@ -50,7 +50,7 @@ class CommitFile(Protocol):
 
     @property
     def name(self) -> bytes:
-        """The path, with slashes, as git keeps it."""
+        """The path with slashes, as in git."""
 
 
 class CommitObjects(Protocol):
@@ -60,7 +60,7 @@ class CommitObjects(Protocol):
         """List all files of a commit."""
 
     def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Read contents, each with the name of its object, in the given order."""
+        """Read contents with their object ids, in the given order."""
 
 
 class WorkingCopy:

@@ -1,4 +1,4 @@
-"""The citation marker `[n]` of an answer: written, found and rewritten, but never in quoted code."""
+"""The citation marker `[n]` of an answer: writing, finding and replacing it outside quoted code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class CitationMarker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Claim:
-    """The claim supported by the markers up to a place, and its beginning."""
+    """The claim of the markers up to a position, and its beginning."""
 
     start: int
     end: int

@@ -67,7 +67,7 @@ class Spans:
             end = span[1]
 
     def next_from(self, start: int) -> Span | None:
-        """Return the next span that begins at a place or after it; places must not go back."""
+        """Return the next span at or after a position; positions must not decrease."""
         while self._at < len(self._runs):
             closing = self._closing[self._at]
             if self._runs[self._at][0] >= start and closing is not None:
@@ -94,12 +94,12 @@ class CodeFence:
 
     @property
     def marker(self) -> str:
-        """The line that closes the block."""
+        """Return the line that closes the block."""
         return f"{self.indent}{self.run}"
 
     @property
     def opener(self) -> str:
-        """The line that opens the block."""
+        """Return the line that opens the block."""
         return f"{self.marker}{self.info}"
 
 
@@ -143,5 +143,5 @@ def move_fence_to_margin(line: str, *, is_open: bool) -> str:
 
 
 def strip_fence(text: str) -> str:
-    """Return JSON without the code block that a model has put around it, even on one line."""
+    """Return JSON without a code block that a model has put around it, even on one line."""
     return text.strip("`").removeprefix("json").strip() if text.startswith("```") else text

@@ -43,7 +43,7 @@ def format_code_block(lines: list[str], language: str) -> str:
 
 
 def format_quote(text: str, *, longest: int = 240) -> str:
-    """Quote a sentence in italics when it is plain prose, as inline code when it is anything more."""
+    """Quote plain prose in italics, and anything else as inline code."""
     line = to_one_line(text, longest=longest)
     if not line:
         return ""

@@ -93,7 +93,7 @@ def _match_runs(wanted: tuple[str, ...], code: str, run: int) -> MessageMatch:
 def _choose_window(
     found: Sequence[tuple[int, int, tuple[str, ...]]], places: Mapping[tuple[str, ...], set[int]], total: int
 ) -> MessageMatch:
-    """Slide over the runs that were found, from first line to last, and keep where most of the words are together."""
+    """Slide over the runs, from first line to last, and keep the densest window."""
     inside: Counter[tuple[str, ...]] = Counter()
     best = MessageMatch()
     oldest = 0

@@ -50,7 +50,7 @@ class MaskedValues:
         self._values: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the values."""
+        """Iterate over the values."""
         return iter(self._values)
 
     def watch(self, redact: Callable[[str], str]) -> Callable[[str], str]:

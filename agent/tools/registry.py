@@ -190,7 +190,7 @@ def _make_refusal(sentence: str) -> ToolOutcome:
 
 
 def make_tool_registry(more: Iterable[Tool[Any]] = (), *, without: Collection[str] = ()) -> ToolRegistry:
-    """Return a registry with the tools that answer questions, less some, and with others of a run of another kind."""
+    """Return a registry of the answering tools, less some, and with others for another kind of run."""
     tools: tuple[Tool[Any], ...] = (*LOOKUPS, WebSearchTool())
     return ToolRegistry([*(tool for tool in tools if tool.name not in without), *more])
 
@@ -228,7 +228,7 @@ class ToolCallResult:
 
 
 class ToolCalls:
-    """Makes the calls of one round: the same call of several steps that are taken side by side is made once."""
+    """Makes the calls of one round, making equal calls of parallel steps once."""
 
     def __init__(self, deps: Deps, approved: Collection[str]) -> None:
         self.deps = deps

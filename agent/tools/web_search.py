@@ -69,7 +69,7 @@ class WebSearchTool(Tool[WebArguments]):
 
 
 def make_web_query(query: str, asked: str) -> str:
-    """Keep the words of a query that the person wrote: nothing that was read in the repository can leave with it."""
+    """Keep the person's words in a query, so that nothing read in the repository can leave with it."""
     allowed = {word.lower() for word in _WORD.findall(asked)}
     return " ".join(word for word in _WORD.findall(query) if word.lower() in allowed)[:200]
 
@@ -91,7 +91,7 @@ class _Results(BaseModel):
 
 
 class SearxngSearch:
-    """Asks the JSON interface of one server; nothing is sent but the query, and no redirect is followed."""
+    """Asks the JSON interface of one server; sends only the query, and follows no redirect."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -144,7 +144,7 @@ class SearxngSearch:
 
 
 class DuckDuckGoSearch:
-    """Asks DuckDuckGo and no other search engine, through ddgs, which belongs to the extra web-search."""
+    """Asks only DuckDuckGo, through ddgs of the extra web-search."""
 
     async def aclose(self) -> None:
         """Do nothing: no connection is kept."""

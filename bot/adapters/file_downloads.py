@@ -1,4 +1,4 @@
-"""Fetches files that came with messages: from the platform's own addresses, up to a size, and from nowhere else."""
+"""Downloads files attached to messages, only from the platform's own addresses and up to a size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings events of all platforms to the conversations, with retries, and ends in order at shutdown."""
+"""Delivers events of all platforms to the conversations, with retries, and an orderly shutdown."""
 
 from __future__ import annotations
 

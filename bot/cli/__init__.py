@@ -1,1 +1,1 @@
-"""The command line: one module per group of commands; nothing heavy is imported before a command is known."""
+"""The command line: one module per group of commands; imports nothing heavy before a command is known."""

@@ -68,12 +68,12 @@ class GroupedCommands(click.Group):
     """Lists its commands by group; each ends its own help with an example."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
-        """Take a command of a group."""
+        """Add a command to its group."""
         super().add_command(cmd, name)
         _add_example(cmd, name or cmd.name or "")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of the table, or that of a lookup, which is made when it is asked for."""
+        """Return a command of the table, or that of a lookup, made on demand."""
         if cmd_name not in LOOKUP_TITLES:
             return super().get_command(ctx, cmd_name)
         from bot.cli.lookups import make_lookup_commands

@@ -99,7 +99,7 @@ class CliContext:
             runner.run(run_until_signal(serving))
 
     def settings(self) -> Settings:
-        """Read the settings, set up the log, and warn of a citebot.toml that is not read."""
+        """Read the settings, set up the log, and warn of an ignored citebot.toml."""
         from bot.app import make_redactor
         from bot.monitoring.logs import log_to_stderr
         from bot.settings import Settings
@@ -111,29 +111,29 @@ class CliContext:
         return settings
 
     def choose_table(self, repo: str | None, settings: Settings) -> RepositoryTable:
-        """Choose the one repository that is meant."""
+        """Choose the repository, which must be one."""
         from bot.cli.target import choose_table
 
         return choose_table(settings, self.name_repository(repo))
 
     def choose_tables(self, repo: str | None, settings: Settings) -> Sequence[RepositoryTable]:
-        """Choose the repositories that are meant: all of citebot.toml, where nothing says which."""
+        """Choose the repositories: all of citebot.toml by default."""
         from bot.cli.target import choose_tables
 
         return choose_tables(settings, self.name_repository(repo))
 
     def narrow_settings(self, repo: str | None, settings: Settings) -> Settings:
-        """Leave the repository that the command line names alone in the settings; else they stay as they are."""
+        """Limit the settings to the repository of the command line, if it names one."""
         from bot.cli.target import narrow_settings
 
         return narrow_settings(settings, self.name_repository(repo))
 
     def is_named(self, repo: str | None) -> bool:
-        """Whether the command line says which repository is meant."""
+        """Whether the command line names a repository."""
         return self.name_repository(repo) is not None
 
     def name_repository(self, repo: str | None) -> str | None:
-        """Return what is named before the command or after it; a `UsageError` where these are two."""
+        """Return the repository named before or after the command; a `UsageError` if both differ."""
         if repo and self.repo and repo != self.repo:
             raise click.UsageError(
                 f"Two repositories are given: {self.repo} before the command and {repo} after it. Give one."
@@ -141,7 +141,7 @@ class CliContext:
         return repo or self.repo
 
     def find_default_path(self, settings: Settings) -> Path:
-        """Return where the repository is that is meant where citebot.toml has none."""
+        """Return the path of the repository to use if citebot.toml has none."""
         return settings.repo or Path.cwd()
 
 
@@ -151,7 +151,7 @@ async def _run_work(work: Coroutine[Any, Any, CommandOutcome]) -> CommandOutcome
 
 
 def complete_repository(_context: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
-    """Offer a shell the names of citebot.toml that begin so, and folders."""
+    """Complete names in citebot.toml, and folders."""
     from bot.cli.target import complete_names
 
     # bash forgets the word's prefix when it completes folders.
@@ -159,7 +159,7 @@ def complete_repository(_context: click.Context, _parameter: click.Parameter, be
 
 
 def add_repo_option(command: Command) -> Command:
-    """Let the command take `--repo`."""
+    """Add `--repo` to the command."""
     option = click.option(
         "--repo",
         shell_complete=complete_repository,
@@ -170,7 +170,7 @@ def add_repo_option(command: Command) -> Command:
 
 
 def add_port_option(default: int) -> Callable[[Command], Command]:
-    """Let the command take `--port`."""
+    """Add `--port` to the command."""
     return click.option(
         "--port",
         type=click.IntRange(0, 65_535),
@@ -181,7 +181,7 @@ def add_port_option(default: int) -> Callable[[Command], Command]:
 
 
 def add_repeatable_repo_option(command: Command) -> Command:
-    """Let the command take `--repo` several times."""
+    """Add a repeatable `--repo` to the command."""
     option = click.option(
         "--repo",
         "repos",
@@ -194,7 +194,7 @@ def add_repeatable_repo_option(command: Command) -> Command:
 
 
 def add_at_option(command: Command) -> Command:
-    """Let the command take `--at`."""
+    """Add `--at` to the command."""
     option = click.option(
         "--at",
         metavar="REF",
@@ -205,12 +205,12 @@ def add_at_option(command: Command) -> Command:
 
 
 def add_json_option(command: Command) -> Command:
-    """Let the command take `--json`."""
+    """Add `--json` to the command."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
 
 
 def add_graph_option(command: Command) -> Command:
-    """Let the command take `--graph`."""
+    """Add `--graph` to the command."""
     option = click.option(
         "--graph",
         "picture",
@@ -229,7 +229,7 @@ def _check_picture(_context: click.Context, _parameter: click.Parameter, picture
 
 
 def print_error(text: str, level: int = logging.INFO) -> None:
-    """Print a message on standard error, in the format of the log; `level` counts where that is JSON."""
+    """Print a message on standard error, in the format of the log; `level` counts in JSON."""
     from bot.markdown import replace_control_characters
     from bot.monitoring import logs
 

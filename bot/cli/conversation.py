@@ -15,7 +15,7 @@ from bot.repositories.refresh import refresh_if_stale
 
 
 async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> CommandOutcome:
-    """Hold a conversation until the person leaves; the lines of a pipe are answered one after the other."""
+    """Hold a conversation until the person leaves; answer the lines of a pipe one by one."""
     if interactive:
         await asyncio.gather(refresh_if_stale(app.index, terminal), asyncio.to_thread(load_modules))
     async with app.open_assistant() as agent:
@@ -26,7 +26,7 @@ async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: boo
 
 
 def load_modules() -> None:
-    """Import what the prompt and the first answer need: seconds, which pass while the repository is indexed."""
+    """Import the modules of the prompt and the first answer, which takes seconds, during indexing."""
     from bot.adapters.terminal.prompt import (
         PromptCompleter,  # noqa: F401
         PromptedInput,  # noqa: F401
@@ -36,7 +36,7 @@ def load_modules() -> None:
 
 
 async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:
-    """Say what the conversation is about, once everything is ready for the first question."""
+    """Print the subject of the conversation once everything is ready for the first question."""
     # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
     from bot.adapters.terminal.prompt import PromptCompleter, PromptedInput
 

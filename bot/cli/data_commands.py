@@ -1,4 +1,4 @@
-"""The commands that look after the data folder: saved, restored, swept."""
+"""The commands that save, restore and sweep the data folder."""
 
 from __future__ import annotations
 

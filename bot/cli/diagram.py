@@ -40,7 +40,7 @@ def draw_png() -> bytes:
 
 
 async def draw_calls(code: CodeSearch, name: str, direction: Direction, picture: Path, terminal: Terminal) -> None:
-    """Draw the calls around a name in a file, in the form that its ending names; nothing if it is not defined."""
+    """Draw the calls around a name to a file, in the format of its ending; nothing for an undefined name."""
     flow = await map_calls(code, name, direction)
     if flow is None:
         return

@@ -40,7 +40,7 @@ _PROBLEMS = {
 
 
 def _split_one(value: object) -> object:
-    """Take one text for a list of one."""
+    """Wrap one text in a list."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -117,12 +117,12 @@ class EvalResult:
 
     @property
     def right(self) -> bool:
-        """Whether the answer has all that is expected."""
+        """Whether the answer has everything expected."""
         return not self.wrong
 
 
 def read_questions(file: Path) -> Sequence[EvalCase]:
-    """Read a file of questions; `BotError` lists everything that is wrong with it, with lines and keys."""
+    """Read a file of questions; `BotError` lists all its errors, with lines and keys."""
     try:
         text = file.read_text(encoding="utf-8")
         return QuestionFile.model_validate(tomllib.loads(text)).questions
@@ -235,14 +235,14 @@ def _find_wrong_access(asked: EvalCase, names: Sequence[str], access: AccessPoli
 
 
 def _find_kept(settings: Settings, file: Path) -> Path:
-    """Name the file of the last run of these questions, with a model or without."""
+    """Return the file of the last run of these questions, with a model or without."""
     mode = "model" if settings.has_model else "no-model"
     digest = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
     return settings.home / FOLDER / f"{file.stem}-{digest}-{mode}.json"
 
 
 def _read_run(kept: Path) -> Mapping[str, Any]:
-    """Return the results of the last run by question; none before the first, or of a file that cannot be read."""
+    """Return the results of the last run by question; none before the first, or from an unreadable file."""
     try:
         run = json.loads(kept.read_text(encoding="utf-8"))
     except (OSError, ValueError):

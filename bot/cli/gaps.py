@@ -1,4 +1,4 @@
-"""`citebot gaps`: the questions that could not be answered, why, and who owns the places that came nearest."""
+"""`citebot gaps`: unanswered questions, the reasons, and the owners of the nearest places."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def report_gaps(
 
 
 def _find_reason(turn: KeptTurn, *, is_disliked: bool) -> str:
-    """Say why a question counts as unanswered; nothing if it does not."""
+    """Explain why a question counts as unanswered; empty if it does not."""
     record = turn.record
     if record.route == "failed":
         return "the run failed"

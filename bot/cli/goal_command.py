@@ -132,7 +132,7 @@ async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: 
 
 
 async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
-    """Continue a run that was interrupted, by default the last one of the repository, and take it to its end."""
+    """Continue an interrupted run, by default the last one of the repository, and take it to its end."""
     return await _tell_refusals(app, options, None, _take_up(app, terminal, name, options))
 
 
@@ -170,7 +170,7 @@ async def _propose_and_run(app: App, terminal: Terminal, request: GoalRequest, o
 
 
 def _refuse(goal: str | None, reason: str) -> CommandOutcome:
-    """Say as JSON why nothing was run, or no verdict was reached."""
+    """Report as JSON why nothing ran, or there is no verdict."""
     return CommandOutcome(output=to_json({"goal": goal, "achieved": False, "error": reason}), ok=False)
 
 

@@ -1,4 +1,4 @@
-"""The commands of `citebot goal`: one for each kind of goal, and one that continues a run that was interrupted."""
+"""The commands of `citebot goal`: one per kind of goal, and one that resumes an interrupted run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class GoalGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that the first word names."""
+        """Find the command of the first word."""
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             kinds = ", ".join(name for name in self.commands if name != "resume")
             raise click.UsageError(

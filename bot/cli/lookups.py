@@ -22,7 +22,7 @@ Lookup = CodeLookup[Any, LookupResult]
 
 
 def make_lookup_commands() -> Mapping[str, click.Command]:
-    """Return a command for each lookup, by the name that the HTTP API has for it."""
+    """Return a command for each lookup, under its HTTP API name."""
     return {
         name: _make_command(name, each)
         for each in LOOKUPS

@@ -318,7 +318,7 @@ def search(
 
 
 def _make_name_command(what: Literal["symbols", "callers", "callees"], purpose: str) -> click.Command:
-    """Make a command that looks a name up; calls can be drawn as well."""
+    """Make a command that looks up a name; calls can be drawn as well."""
 
     @click.argument("name")
     @add_at_option

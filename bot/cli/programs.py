@@ -1,4 +1,4 @@
-"""Commands for other programs: the MCP server of an editor, the editor's configuration for it, and tokens."""
+"""Commands for other programs: an editor's MCP server, its configuration, and tokens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 async def serve_mcp(
     settings: Settings, tables: Sequence[RepositoryTable], *, say: Callable[[str], None]
 ) -> CommandOutcome:
-    """Serve the client at standard input until that ends; cancelling ends it at once."""
+    """Serve the client at standard input until that ends, or until cancelled."""
     loading = asyncio.create_task(asyncio.to_thread(_load_sdk))
     try:
         async with open_local_core(settings, tables, LoggingDisplay(), say=say) as core:

@@ -32,7 +32,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The form of a list of results: as one JSON object, or line by line as the terminal shows code."""
+    """The form of a result list: one JSON object, or lines as the terminal shows code."""
 
     terminal: Terminal
     as_json: bool = False
@@ -128,7 +128,7 @@ async def _explain_no_hits(code: CodeSearch, filters: Filters) -> Denial:
 
 
 async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
-    """List the paths of the commit that are not indexed, by reason."""
+    """List the unindexed paths of the commit by reason."""
     left = sorted(await code.list_left_out(), key=lambda one: (one.reason, one.path))
     if as_json:
         return CommandOutcome(output=output.to_json({"left_out": [asdict(one) for one in left]}))
@@ -182,7 +182,7 @@ class BatchQuery:
 
 
 class InvalidBatchLine(ValueError):
-    """A line is not a query; the text says why."""
+    """A line is not a query; the text explains why."""
 
 
 def parse_batch_line(line: str) -> BatchQuery:

@@ -47,12 +47,12 @@ class Replay:
 
     @property
     def is_same_evidence(self) -> bool:
-        """Whether the same lines were read, and the same became of them."""
+        """Whether the same lines were read and used in the same way."""
         return _list_places(self.recorded.evidence) == _list_places(self.derived.evidence)
 
     @property
     def version_changes(self) -> Mapping[str, tuple[str, str]]:
-        """The versions that differ: then, and now."""
+        """The changed versions: then, and now."""
         then, now = self.recorded.versions, self.derived.versions
         return {
             name: (then.get(name, ""), now.get(name, ""))

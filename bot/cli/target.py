@@ -1,4 +1,4 @@
-"""The repository that a command is about: a path, a name of citebot.toml, or the one around the current folder."""
+"""The repository of a command: a path, a name in citebot.toml, or the one around the current folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from indexer import IndexerError, locate_repository
 
 
 def choose_table(settings: Settings, named: str | None) -> RepositoryTable:
-    """Choose the one repository that is meant; `SettingsError` lists those there are."""
+    """Choose the one repository; `SettingsError` lists the choices."""
     if named is None:
         return _choose_unnamed(settings)
     is_path = named.startswith((".", "~")) or "/" in named
@@ -30,14 +30,14 @@ def choose_table(settings: Settings, named: str | None) -> RepositoryTable:
 
 
 def choose_tables(settings: Settings, named: str | None) -> Sequence[RepositoryTable]:
-    """Choose the repositories that are meant: all of the settings, where nothing says which."""
+    """Choose the repositories: all of the settings by default."""
     if named is None and settings.repo is None and settings.repositories and not _is_within_a_repository():
         return settings.repositories
     return (choose_table(settings, named),)
 
 
 def narrow_settings(settings: Settings, named: str | None) -> Settings:
-    """Leave the named repository alone in the settings; without a name they stay as they are."""
+    """Limit the settings to the named repository; without a name they stay unchanged."""
     if named is None:
         return settings
     return settings.model_copy(update={"repositories": (choose_table(settings, named),)})
@@ -49,7 +49,9 @@ def list_repository_names(settings: Settings) -> list[str]:
 
 
 def complete_names(beginning: str) -> list[str]:
-    """Name the repositories whose names begin so; none where the settings cannot be read: a completion says nothing."""
+    """Complete the names of repositories; none if the settings cannot be read, because a completion reports
+    no errors.
+    """
     try:
         names = list_repository_names(Settings.load())
     except (SettingsError, IndexerError):
@@ -79,7 +81,7 @@ def _find_by_name(settings: Settings, named: str) -> RepositoryTable | None:
 
 
 def _iter_names(settings: Settings) -> Iterator[tuple[str, RepositoryTable]]:
-    """Go through names and tables; those that git must be asked for come last."""
+    """Yield names and tables; those that need git come last."""
     for table in sorted(settings.repositories, key=lambda each: each.name is None and each.url is None):
         yield _read_name(settings, table), table
 
@@ -96,7 +98,7 @@ def _read_name(settings: Settings, table: RepositoryTable) -> str:
 
 
 def _find_by_path(settings: Settings, path: Path) -> RepositoryTable:
-    """Describe the repository around a path: as the settings do, where it is one of theirs."""
+    """Describe the repository around a path, as configured if the settings have it."""
     place = path.resolve()
     for table in settings.repositories:
         if table.path is not None and _is_near(place, table.path.resolve()) and _is_same(place, table.path):

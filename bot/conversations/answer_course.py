@@ -1,4 +1,4 @@
-"""The course of a question from its placeholder to the reply: an answer, a proposal, or a question back."""
+"""The course of a question from its placeholder to the reply: an answer, a proposal, or a question."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClaimedMessage:
-    """A message that this process has claimed in the inbox, as the run that answers it asks for it."""
+    """A message that this process has claimed, from the viewpoint of its run."""
 
     inbox: Inbox
     entry: InboxEntry
@@ -76,8 +76,9 @@ class ClaimedMessage:
 class AnswerCourse:
     """The reply to one question, and its run. Only the methods here set its fields.
 
-    `limit_time` ends its turn when the time is up, and `get_reason` returns the reason of an interruption. A question
-    without a mention is answered only if something was found, which `has_found` says, and nothing is shown before.
+    `limit_time` ends its turn when the time is up, and `get_reason` returns the reason of an
+    interruption. A question without a mention is answered only if `has_found` says that something
+    was found, and nothing is shown before.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class AnswerCourse:
 
     @property
     def repositories(self) -> tuple[str, ...]:
-        """The repositories that the question is about, once they are chosen."""
+        """The repositories of the question, once they are chosen."""
         order = self._entry.message.order
         return self.run.repositories if order is None else (order.repository,)
 
@@ -246,7 +247,7 @@ class AnswerCourse:
         return Said(content=content, outcome="paused")
 
     async def _work_on_order(self, order: GoalOrder) -> Said:
-        """Work on a goal run that was approved to its verdict; one that was not approved is over."""
+        """Carry out an approved goal run up to its verdict; end an unapproved one."""
         goals, runs, entry = self._deps.goals, self._deps.goals.runs, self._entry
         if not order.approver:
             return Said(content=self._deps.make_sentence(NOT_STARTED), outcome="stopped")

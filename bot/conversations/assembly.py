@@ -35,10 +35,10 @@ from bot.storage.turn_records import TurnRecordStore
 class ChatPolicy:
     """The operator's decisions: access, limits, concurrency, and the hosts that answers may link to.
 
-    `max_concurrent` is 0 for a process that answers nothing itself.
-    `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
-    secrets out of text, and `mask_question` names out of a question that is kept, where any is. `goals_problem` says
-    why there are no goal runs, if there are none.
+    `max_concurrent` is 0 for a process that answers nothing itself. `signs` are the profiles of the
+    repositories by name, `manners` the reply modes of channels by id; `mask` removes secrets from
+    text, and `mask_question` names from a kept question. `goals_problem` gives the reason if there
+    are no goal runs.
     """
 
     hosts: Collection[str] = ()
@@ -74,8 +74,8 @@ async def open_conversations(
 ) -> AsyncIterator[Conversations]:
     """Open the database, and the conversations over it; they answer once they are opened themselves.
 
-    With `jobs`, other processes answer as well; with `goals`, what people approve is run here. `refs` are the
-    repositories that can be read at other commits.
+    With `jobs`, other processes answer too; with `goals`, approved runs are executed here. `refs`
+    are the repositories that can be read at other commits.
     """
     clock = clock or SystemClock()
     async with store as database:

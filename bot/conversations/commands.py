@@ -172,7 +172,7 @@ class CommandHandlers:
         return parse_command(message.text, slash=message.kind == "command", repositories=names)
 
     def is_quick(self, message: IncomingMessage) -> bool:
-        """Whether a message is a command that any process carries out at once."""
+        """Whether a message is a command that any process can carry out immediately."""
         command = self.parse(message)
         return isinstance(command, UnknownCommand) or (command is not None and command.command not in _WORK)
 

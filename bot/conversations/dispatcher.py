@@ -138,7 +138,7 @@ class Conversations:
         return "new"
 
     def overhears(self, place: Place) -> bool:
-        """Whether citebot answers questions in a channel that name nobody."""
+        """Whether citebot answers questions in a channel without a mention."""
         return find_manners(self._manners, place) == "every question"
 
     async def _should_answer(self, message: IncomingMessage) -> bool:
@@ -299,7 +299,7 @@ class Conversations:
         return await self._deps.records.last(entry.conversation)
 
     async def _decide(self, press: ButtonPress, person: IncomingMessage, entry: InboxEntry) -> str:
-        """Have a goal run begin, or end, that a reply proposes."""
+        """Start or end the goal run proposed by a reply."""
         try:
             decided = await self._deps.goals.decide(press.action, person, entry.conversation, seen=press.value)
         except NotAllowed as error:
@@ -309,7 +309,7 @@ class Conversations:
         return "" if decided is not None else DECIDED
 
     async def _handle_press_of_runner(self, entry: InboxEntry, press: ButtonPress, person: IncomingMessage) -> str:
-        """Carry out a press that needs the right to run: verify an answer, or stop another person's run."""
+        """Handle a press that needs the right to run: verify an answer, or stop another person's run."""
         record = await self._find_newest(entry)
         goal = entry.message.goal_decision if press.action == "stop" else record.goal if record is not None else None
         if goal is None:
@@ -328,7 +328,7 @@ class Conversations:
         return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
 
     async def _handle_own_press(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Carry out an asker's own press, or one that is open to all."""
+        """Handle an asker's own press, or one open to all."""
         if press.action == "ask":
             return await self._ask_meaning(entry, press)
         if press.action == "stop":
@@ -346,7 +346,7 @@ class Conversations:
         return ""
 
     async def _choose(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Answer a question about the repository that its author has chosen, in the message that asked for it."""
+        """Answer a question about the chosen repository, in the message that asked for the choice."""
         chosen = await self._deps.chooser.accept_choice(entry, parse_choice_button(press.value))
         if chosen is None:
             return ALREADY_CHOSEN
@@ -397,7 +397,7 @@ class Conversations:
 
 
 def _is_like(entry: InboxEntry, message: IncomingMessage) -> bool:
-    """Whether a person asked something in the channel of a message of theirs."""
+    """Whether a person has asked something in the channel of their message."""
     asked = entry.message
     there = (asked.place.platform, asked.place.workspace, asked.place.channel, asked.author)
     return there == (message.place.platform, message.place.workspace, message.place.channel, message.author)

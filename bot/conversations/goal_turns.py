@@ -62,9 +62,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalReply:
-    """The reply to a message that asks for a run; with an order it is a proposal that waits.
+    """The reply to a request for a run; with an order it is a waiting proposal.
 
-    Without one, `is_read` says that the message is answered from the code all the same.
+    Without one, `is_read` says that the message is answered from the code instead.
     """
 
     text: str
@@ -73,7 +73,7 @@ class GoalReply:
     is_read: bool = False
 
     def to_record(self, order: GoalOrder, person: str, why: str) -> TurnRecord:
-        """Record that a person is asked whether to give the order."""
+        """Record a pending decision about the order."""
         return TurnRecord(
             repository=order.repository, commit=order.commit, route="paused", model=self.model, seconds=0.0,
             person=person, why=why, goal=order,
@@ -82,9 +82,9 @@ class GoalReply:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatGoals:
-    """Proposes goal runs, and takes what people decide about them.
+    """Proposes goal runs, and takes people's decisions about them.
 
-    Where `runs` is None there are none in this process, and `problem` says why.
+    If `runs` is None, there are none in this process, and `problem` says why.
     """
 
     access: AccessPolicy
@@ -97,7 +97,7 @@ class ChatGoals:
     async def reply(
         self, entry: InboxEntry, question: str, last: TurnRecord | None, repositories: Sequence[str]
     ) -> GoalReply | None:
-        """Propose the run that a message wants, or say why there is none; None for a message that wants none."""
+        """Propose the run that a message wants, or give the reason why there is none; None if it wants none."""
         wanted = find_wanted_goal(question, last)
         if wanted is not None:
             word = f"approve {name_run(entry.run_id)}" if is_goal_proposed(last) else "approve"
@@ -109,7 +109,7 @@ class ChatGoals:
     async def propose(
         self, message: IncomingMessage, wanted: WantedGoal | GoalOrder, repositories: Sequence[str], word: str = ""
     ) -> GoalReply:
-        """Propose a run, or say why there is none; `word` approves it where decisions are written."""
+        """Propose a run, or explain why there is none; `word` approves it in text."""
         is_read = wanted.goal == "claim"  # a doubted claim can be looked up as well
         if self.runs is None:
             return GoalReply(text=self.problem, is_read=is_read)
@@ -130,7 +130,7 @@ class ChatGoals:
         return GoalReply(text=f"{proposal.to_text()}\n\n{ask.format(word=word)}", order=order, model=proposal.model)
 
     def offer_check(self, message: IncomingMessage, question: str, answer: Answer) -> GoalOrder | None:
-        """Return the claim that an answer could be verified as: it rests on inference, and who asked may run it."""
+        """Return the claim to verify for an answer that rests on inference, if its asker may run it."""
         is_whole = answer.model is not None and answer.found and answer.repository and not answer.commits
         # A repetition of earlier text, such as a run's own output, is no claim to verify.
         is_whole = is_whole and answer.intent not in {"follow_up", "history_request"}
@@ -146,11 +146,12 @@ class ChatGoals:
     async def decide(
         self, decision: str, person: IncomingMessage, conversation: str, *, seen: str = "", named: str | None = None
     ) -> InboxEntry | None:
-        """Start or abort the run that a conversation proposes, in the reply with the proposal.
+        """Start or abort the run proposed in a conversation, in the reply with the proposal.
 
-        `seen` is the run of a button; words and reactions have none. `named` is the run written after a word, None if
-        nothing was written. Returns None if that was decided already. Raises `NotAllowed` if the person may not, or may
-        have seen an earlier proposal; the asker may always abort.
+        `seen` is the run of a button; words and reactions have none. `named` is the run written
+        after a word, None if nothing was written. Returns None if that was decided already. Raises
+        `NotAllowed` if the person may not, or may have seen an earlier proposal; the asker may
+        always abort.
         """
         newest = await self.records.list_newest(conversation, most=2)
         last, run_id = (newest[0].record, newest[0].run_id) if newest else (None, "")
@@ -185,12 +186,12 @@ async def remind(records: TurnRecordStore, conversation: str) -> str:
 
 
 def name_run(run_id: str) -> str:
-    """Return the short name by which people tell a run from others."""
+    """Return the short name that distinguishes a run for people."""
     return run_id[:8]
 
 
 def is_goal_proposed(last: TurnRecord | None) -> bool:
-    """Whether the newest reply of a conversation is a goal run that waits for a person."""
+    """Whether the newest reply of a conversation is a waiting goal run."""
     return last is not None and last.route == "paused" and last.goal is not None
 
 
@@ -229,12 +230,12 @@ async def follow_order(
 
 
 def name_goal_thread(entry: InboxEntry) -> str:
-    """Name the thread that the goal run of a message has for itself."""
+    """Name the separate thread of a message's goal run."""
     return f"{entry.conversation}:goal:{entry.run_id}"
 
 
 async def forget_goal(runs: GoalRuns, thread: str) -> None:
-    """Forget a run whose verdict is shown; what could not be forgotten goes with the conversations that are idle."""
+    """Forget a run whose verdict is shown; if that fails, it goes with idle conversations."""
     try:
         await runs.forget(thread)
     except AgentError as error:
@@ -242,7 +243,7 @@ async def forget_goal(runs: GoalRuns, thread: str) -> None:
 
 
 def _check_word(named: str, person: IncomingMessage, newest: Sequence[KeptTurn]) -> None:
-    """Raise `NotAllowed` if somebody who writes `approve` may mean another proposal than the newest one."""
+    """Raise `NotAllowed` if an `approve` may mean another proposal than the newest one."""
     last, *before = newest
     if named and named != name_run(last.run_id):
         raise NotAllowed(UNKNOWN_RUN.format(name=named))

@@ -162,7 +162,7 @@ class ActiveTurn:
         return turn
 
     async def run(self) -> None:
-        """Bring the message to its settled reply. A turn that another process continues with is released."""
+        """Bring the message to its settled reply. Release a turn that another process continues."""
         self.task = asyncio.current_task()
         try:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
@@ -266,7 +266,7 @@ class ActiveTurn:
         return said.content
 
     async def _refuse(self) -> str:
-        """Say why a message is not even looked at: quarantined, given up, or too long; empty if it is."""
+        """Explain why a message is not read: quarantined, given up, or too long; empty if it is."""
         entry, message = self.entry, self.entry.message
         if entry.deaths >= MAX_DEATHS:
             self._gives_up, self._outcome = True, "set_aside"
@@ -292,7 +292,7 @@ class ActiveTurn:
         return None
 
     async def _run_command(self, command: ParsedCommand | UnknownCommand) -> str | MessageContent:
-        """Carry a command out. It is counted, unless it makes citebot do less; indexing shows its progress."""
+        """Carry out a command. It is counted, unless it makes citebot do less; indexing shows its progress."""
         self._outcome, message = "command", self.entry.message
         does_less = isinstance(command, ParsedCommand) and command.command in {"stop", "mute"}
         if self.entry.tries == 1 and not does_less:
@@ -320,7 +320,7 @@ class ActiveTurn:
         self._deps.chooser.check(message)
 
     async def _hand_on(self) -> None:
-        """Show that the question has come in, and leave the rest to whichever process has a free place."""
+        """Acknowledge the question, and leave the rest to any process with a free place."""
         await self._course.begin_reply(await self._deps.inbox.count_before(self.entry), may_stream=False)
         await self._deps.inbox.hand_on(self.entry)
         self.is_handed_on, self._outcome = True, "handed_over"
@@ -335,7 +335,7 @@ class ActiveTurn:
         return None
 
     async def _decide(self, decision: str, named: str) -> MessageContent:
-        """Decide, as a person says, about the goal run that the conversation proposes."""
+        """Apply a person's decision about the conversation's proposed goal run."""
         self.is_question, self._outcome = False, "command"
         self.decided = await self._deps.goals.decide(decision, self.entry.message, self.entry.conversation, named=named)
         if self.decided is None:
@@ -362,7 +362,7 @@ class ActiveTurn:
             await self._deps.inbox.postpone(self.entry, OVERTAKEN_SECONDS)
 
     async def _send_final_content(self, content: MessageContent) -> None:
-        """Show the final content, and note that the message is over."""
+        """Show the final content, and note that the message is settled."""
         try:
             if any(button.action == "share" for button in content.buttons):
                 answer = ShareableAnswer(content=content, repositories=self._course.repositories)
@@ -384,7 +384,7 @@ class ActiveTurn:
             await self._settle_for_good("closed" if self._gives_up else paused_or_settled)
 
     async def _settle_for_good(self, state: EndedState) -> None:
-        """Note that the message is over, and drop how its author is reached, unless they are asked something."""
+        """Settle the message, and drop its author's address, unless they are asked something."""
         if state != "paused" and self.entry.message.place.line:
             await self._deps.inbox.note_handles(self.entry, [handle.drop_line() for handle in self._reply.handles])
         is_over = await self._deps.inbox.settle(self.entry, state)
@@ -430,7 +430,7 @@ class ActiveTurn:
 
     @asynccontextmanager
     async def _limit_time(self) -> AsyncIterator[None]:
-        """Break the turn off when its time is over."""
+        """Interrupt the turn when its time is over."""
 
         async def ring() -> None:
             await self._deps.clock.sleep(self._deps.deadline)

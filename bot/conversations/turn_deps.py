@@ -1,4 +1,4 @@
-"""The dependencies that all turns share, and the text with the outcome that a turn ends with."""
+"""The dependencies shared by all turns, and a turn's final text with its outcome."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class TurnDeps(QuestionDeps):
     takes_images: bool = False
 
     def make_sentence(self, said: str | MessageContent) -> MessageContent:
-        """Return a text in a form that is safe to send; an attached file stays unchanged."""
+        """Return a text in a safe form; an attached file stays unchanged."""
         content = said if isinstance(said, MessageContent) else MessageContent(text=said)
         return replace(content, text=neutralize(self.mask(content.text), self.hosts))
 

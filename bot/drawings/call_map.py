@@ -1,4 +1,4 @@
-"""Follows the callers or callees of a function over several steps, as a graph that can be drawn."""
+"""Follows the callers or callees of a function over several steps, as a drawable graph."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow |
 
 
 class _CallMap:
-    """The boxes and lines that were found so far."""
+    """The boxes and lines found so far."""
 
     def __init__(self, code: CodeSearch, direction: Direction, tests: frozenset[str]) -> None:
         self._code = code
@@ -100,7 +100,7 @@ class _CallMap:
         )
 
     def _tell_recursion(self, box: FlowBox) -> FlowBox:
-        """Say it in the box where something calls itself: a line has to lead somewhere else."""
+        """Mark recursion in the box, because a line has to lead elsewhere."""
         is_recursive = (box.key, box.key) in self._lines
         return replace(box, note=f"{box.note}, calls itself") if is_recursive else box
 

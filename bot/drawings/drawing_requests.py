@@ -1,4 +1,4 @@
-"""Parses a chat message that asks to draw code, and makes the drawing that answers it."""
+"""Parses a chat message that asks to draw code, and makes the drawing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _IN_REPOSITORY = re.compile(r" in (\S+)$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawingRequest:
-    """A request for a drawing: the calls around a name, or the modules of a folder, of all where `name` is empty.
+    """A request for a drawing: the calls around a name, or without a `name` the modules of a folder.
 
     `repository` is empty if none was named.
     """

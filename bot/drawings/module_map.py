@@ -90,7 +90,7 @@ async def map_modules(code: CodeSearch, named: str) -> Flow:
 
 
 async def _find_type_imports(code: CodeSearch) -> set[tuple[str, int]]:
-    """Find the lines that only a type checker reads, each with its file."""
+    """Find the lines that only a type checker reads, with their files."""
     found: set[tuple[str, int]] = set()
     for match in (await code.grep(_FOR_TYPES, limit=_MAX_FOR_TYPES)).lines:
         path, start = match.location.path, match.location.start_line
@@ -224,7 +224,7 @@ class _ModuleMap:
         return replace(flow, legend=self._write_legend(flow))
 
     def _choose_lines(self, lines: Sequence[FlowLine]) -> set[tuple[str, str]]:
-        """Choose the lines to draw: at most a number of lines, and few boxes outside the folder."""
+        """Choose the lines to draw: limited in number, with few boxes outside the folder."""
         weights: dict[str, Counter[str]] = {"uses": Counter(), "used": Counter()}
         for line in filter(_is_outside, lines):
             for key in (line.source, line.target):
@@ -254,7 +254,7 @@ class _ModuleMap:
         return FlowBox(key=key, label=short, note=_count(self._entries[key].lines, "line"), link=self._link(key))
 
     def _link(self, key: str) -> str:
-        """Link to a module, or to the first file of a folder: hosts have no lines of folders."""
+        """Link to a module, or to the first file of a folder, because hosts have no lines of folders."""
         path = key if not key.endswith("/") else self._find_entrance(key)
         return self._code.permalink(Location(path=path, start_line=1, end_line=1)) or "" if path else ""
 

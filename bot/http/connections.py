@@ -1,4 +1,4 @@
-"""Bounds the connections of a server: only so many at a time, and each for only so long."""
+"""Limits the connections of a server in number and duration."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Connections:
         return len(self._open) + len(self._long)
 
     async def close(self) -> None:
-        """End the open connections, and any that is made from now on."""
+        """End the open connections, and all future ones."""
         self._is_closed = True
         for _ in range(_LAST_ROUNDS):
             for connection in [*self._open, *self._long]:
@@ -69,7 +69,7 @@ class Connections:
             await asyncio.sleep(0)
 
     def admit(self, connection: Connection) -> None:
-        """Take a connection in."""
+        """Admit a connection."""
         while len(self._open) >= self._most:
             self._close(next(iter(self._open)), "crowded")
         timer = asyncio.get_running_loop().call_later(self._seconds, self._close, connection, "slow")
@@ -89,7 +89,7 @@ class Connections:
         return True
 
     def count_kept(self, holder: str) -> int:
-        """Count the connections that are kept open for somebody."""
+        """Count the connections kept open for somebody."""
         return sum(each.holder == holder for each in self._long)
 
     def release(self, connection: Connection) -> None:
@@ -114,7 +114,7 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """One connection, bounded with all others; requests find it as `connection` in their state."""
+    """One connection within the common limits; requests find it as `connection` in their state."""
 
     def __init__(self, connections: Connections, config: Config, server_state: ServerState) -> None:
         super().__init__(config, server_state, {"connection": self})
@@ -122,7 +122,7 @@ class Connection(H11Protocol):
         self.bounds = connections
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """Count in the connection once it is made."""
+        """Count the new connection."""
         super().connection_made(transport)
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined] # asyncio offers no other way
         self.bounds.admit(self)
@@ -133,7 +133,7 @@ class Connection(H11Protocol):
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let go of the connection, and of itself in the state that its requests were given."""
+        """Release the connection, and its reference in the requests' state."""
         self.bounds.forget(self)
         super().connection_lost(exc)
         self.app_state = {}

@@ -24,7 +24,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def write_event(data: str, *, name: str = "", id: str = "") -> bytes:  # noqa: A002 - the standard's word
-    """Write an event as the standard has it; `ValueError` if its name or its id is more than one line."""
+    """Write an event in the standard form; `ValueError` if its name or its id has several lines."""
     if _LINE_END.search(name + id):
         raise ValueError("the name and the id of an event are one line each")
     head = (f"id: {id}\n" if id else "") + (f"event: {name}\n" if name else "")

@@ -52,22 +52,22 @@ async def _refuse(_: Request, error: Exception) -> Response:
 
 
 class LatePostRoutes:
-    """Paths that are known from the beginning, and are opened and closed while the server runs."""
+    """Paths known from the beginning, opened and closed while the server runs."""
 
     def __init__(self) -> None:
         self._open: dict[str, Respond] = {}
         self._closed = False
 
     def add_post(self, path: str, receive: Respond) -> None:
-        """Let requests be posted to a path."""
+        """Open a path for posts."""
         self._open[path] = receive
 
     def close(self) -> None:
-        """Accept nothing more; callers are asked to try again."""
+        """Accept nothing more; ask callers to try again."""
         self._closed = True
 
     async def receive(self, request: Request) -> Response:
-        """Pass a request on; one that comes too early or too late gets a 503."""
+        """Pass a request on; one before opening or after closing gets a 503."""
         receive = self._open.get(request.scope["path"])
         if receive is None or self._closed:
             raise HTTPException(503, "No requests are accepted at the moment. Try again.")
@@ -75,7 +75,7 @@ class LatePostRoutes:
 
 
 class _Exchange:
-    """One request and its answer: the only ones of their connection, which waits for nobody for long."""
+    """One request and its answer, the only ones of their connection, with time limits."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.status = 500

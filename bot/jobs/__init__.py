@@ -1,1 +1,1 @@
-"""Jobs, which are answers and refreshes that a free worker carries out, in this process or in another."""
+"""Jobs: answers and refreshes for free workers, in this process or another."""

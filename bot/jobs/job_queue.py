@@ -67,10 +67,10 @@ async def prepare_queue(connection: AsyncConnection[Any]) -> None:
 
 
 def list_due_upgrades(upgrades: dict[int, Path], layout: int) -> list[int]:
-    """List the upgrades that a layout lacks, in their order.
+    """List the upgrades that a layout lacks, in order.
 
-    The last ones wait if they remove something that processes of the previous version may still use: the next version
-    applies them.
+    The last ones wait if they remove something that processes of the previous version may still
+    use: the next version applies them.
     """
     due = sorted(number for number in upgrades if number > layout)
     while due and "_post_" in upgrades[due[-1]].name:
@@ -161,7 +161,7 @@ class JobRequest:
 
 
 class JobQueue:
-    """Connections to the queue, and what is asked of it; all methods raise `InboxError`."""
+    """Connections to the queue, and requests to it; all methods raise `InboxError`."""
 
     def __init__(self, pool: JobPool, connector: PsycopgConnector, times: QueueTimes) -> None:
         from procrastinate import App
@@ -172,7 +172,9 @@ class JobQueue:
         self._app = App(connector=connector)
 
     async def add(self, request: JobRequest, connection: AsyncConnection[Any] | None = None) -> bool:
-        """Write a job, in the transaction of a connection if there is one; False if one of its key waits already."""
+        """Write a job, in the transaction of a connection if there is one; False if one with its key is
+        already waiting.
+        """
         from procrastinate.exceptions import AlreadyEnqueued
 
         async def write(connection: AsyncConnection[Any]) -> bool:
@@ -194,7 +196,7 @@ class JobQueue:
         return await (write(connection) if connection is not None else self.run(write))
 
     def measure_pool(self) -> PoolLoad:
-        """Tell how much of the pool is in use."""
+        """Return the usage of the pool."""
         return PoolLoad.of(self._pool)
 
     async def run(self, work: Callable[[AsyncConnection[Any]], Awaitable[Result]]) -> Result:
@@ -209,7 +211,7 @@ class JobQueue:
             raise explain_queue_error(error) from error
 
     async def run_until_done(self, work: Callable[[AsyncConnection[Any]], Awaitable[Result]]) -> Result:
-        """Do some work in one transaction, again and again while Postgres is away: it may be done more than once."""
+        """Do some work in one transaction, again and again while Postgres is down; it may be done more than once."""
         while True:
             try:
                 return await self.run(work)
@@ -259,7 +261,7 @@ async def open_job_queue(url: str, *, times: QueueTimes | None = None) -> AsyncI
 
 
 def make_lock(kind: str, name: str) -> str:
-    """Return a key of the queue for a name, however long that is and whatever is in it."""
+    """Return a queue key for a name of any length and content."""
     return f"{kind} {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 

@@ -32,7 +32,7 @@ class _Refresh:
             follower.put_nowait(progress)
 
     async def follow(self) -> AsyncGenerator[Progress | RefreshReport, None]:
-        """Stream the progress from now on, and the report; raises the error that it ended with."""
+        """Stream the progress from now on, and the report; raises the final error."""
         told = asyncio.Queue[Progress | None]()
         self.followers.append(told)
         try:
@@ -43,7 +43,7 @@ class _Refresh:
         yield self.end.result()
 
     def merge_into(self, later: _Refresh) -> None:
-        """Let all who follow this one follow another one of the same repository."""
+        """Move all followers to another refresh of the same repository."""
         later.full = later.full or self.full
         later.followers.extend(self.followers)
         self.followers, self.end = later.followers, later.end

@@ -95,7 +95,7 @@ class Janitor:
         return int(count)
 
     async def _move(self, connection: AsyncConnection[Any], row: tuple[Any, ...], *, by_death: bool) -> None:
-        """End a job as failed and write it again, before the others of its lock, in one transaction."""
+        """End a job as failed and requeue it before the others of its lock, in one transaction."""
         job_id, queue, args, lock, key, priority = row
         await connection.execute(_FINISH, (job_id,))
         deaths = int(args.get("deaths", 0)) + by_death
@@ -136,11 +136,11 @@ class PatientJobManager(JobManager):
         self._is_told = False
 
     def begin_to_end(self) -> None:
-        """Try nothing again from now on."""
+        """Stop retrying from now on."""
         self._is_ending = True
 
     async def register_worker(self) -> int:
-        """Give the worker its number."""
+        """Set the worker's number."""
         self.worker_id = await super().register_worker()
         return self.worker_id
 
@@ -168,7 +168,7 @@ class PatientJobManager(JobManager):
         return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Note that a job has ended; one that was interrupted waits again."""
+        """Record the end of a job; requeue an interrupted one."""
         if job.id is None:
             raise AssertionError("a job that was fetched has a number")
         try:
@@ -180,7 +180,7 @@ class PatientJobManager(JobManager):
             self.in_hand.discard(job.id)
 
     async def _try_to_finish(self, job: Job, job_id: int, status: Status, *, delete_job: bool) -> bool:
-        """Return whether no other try is needed."""
+        """Return whether no retry is needed."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 if status is Status.ABORTED:
@@ -196,7 +196,7 @@ class PatientJobManager(JobManager):
         return True
 
     async def update_heartbeat(self, worker_id: int) -> None:
-        """Show that the worker lives."""
+        """Record the worker's heartbeat."""
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 await self.connector.execute_query_async(query=_HEARTBEAT, worker_id=worker_id)
@@ -265,7 +265,7 @@ def _make_app(queue: JobQueue, kind: str, carry_out: CarryOut) -> App:
         await carry_out(**args)
 
     async def do_nothing(timestamp: int) -> None:
-        """Be there."""
+        """Do nothing."""
 
     app.task(name=kind)(carry_out_job)
     app.periodic(cron=_NEVER)(app.task(name="never")(do_nothing))
@@ -273,7 +273,7 @@ def _make_app(queue: JobQueue, kind: str, carry_out: CarryOut) -> App:
 
 
 async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, kind: str, at_once: int) -> None:
-    """Run the worker, and again whenever it has ended: it does so with an error, or without a word."""
+    """Run the worker, and restart it whenever it ends, with or without an error."""
     while True:
         worker = asyncio.create_task(
             app.run_worker_async(

@@ -1,4 +1,4 @@
-"""Answers and refreshes as jobs in Postgres: whichever process works on them takes the next one."""
+"""Answers and refreshes as jobs in Postgres, taken by any worker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SELECT progress, report, failure, EXISTS (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshState:
-    """The progress of a refresh; `is_cared_for` says whether any indexer is at work."""
+    """The progress of a refresh; `is_cared_for` says whether any indexer is running."""
 
     progress: Progress | None
     report: RefreshReport | None
@@ -165,7 +165,7 @@ class QueuedRefreshJobs:
     async def _ask_once(
         self, connection: AsyncConnection[Any], repository: str, *, full: bool, join: bool
     ) -> int | None:
-        """Find the refresh that will do, or ask for one; return its ticket, or None if another try is needed."""
+        """Find a suitable refresh, or request one; return its ticket, or None if another try is needed."""
         key = make_lock("repository", repository)
         found = await (await connection.execute(_WAITING, {"key": key})).fetchone()
         if found is not None:
@@ -218,7 +218,7 @@ class QueuedRefreshJobs:
             yield
 
     async def _carry_out(self, refresh: RefreshWork, ticket: int, repository: str, *, full: bool) -> None:
-        """Refresh, and write down its progress and its end."""
+        """Refresh, and record its progress and its end."""
         holding = self._leases.hold(f"{LEASE_KIND} {repository}", self._queue.times.stalled)
         async with holding as lease, self._show_progress(ticket, lease) as show:
             try:

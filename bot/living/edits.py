@@ -1,4 +1,4 @@
-"""Shows below answers that the code has changed: quietly, by edits that no answer in progress waits for."""
+"""Marks answers whose code has changed, by silent edits that never delay answers in progress."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class LivingEdits:
-    """Marks outdated answers, and removes the mark if the code is put back.
+    """Marks outdated answers, and removes the mark if the code is restored.
 
-    Each answer is claimed before its edit, and a claim that its process did not finish is claimed again. The present
-    access rules count, not those at the time of the answer.
+    Each answer is claimed before its edit, and a claim that its process did not finish is claimed
+    again. The present access rules count, not those at the time of the answer.
     """
 
     store: LivingAnswerStore

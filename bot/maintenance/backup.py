@@ -163,14 +163,14 @@ class BackupArchive:
 
 
 class _Bounded(io.RawIOBase):
-    """The content of a compressed file, up to an allowance; more than that is not read but an error."""
+    """The content of a compressed file, up to an allowance; more is an error."""
 
     def __init__(self, file: gzip.GzipFile) -> None:
         self._file = file
         self.allowance = _LARGEST_LIST + _SLACK
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -207,14 +207,14 @@ class _Layout:
 
     @classmethod
     def read_catalog(cls) -> _Layout:
-        """Lay a catalog out."""
+        """Create the layout of a catalog."""
         with closing(sqlite3.connect(":memory:")) as db:
             create_catalog_tables(db)
             return cls(versions=range(1, CATALOG_VERSION + 1), objects=_read_objects(db))
 
 
 def check_databases(folder: Path) -> None:
-    """Check every database of an unpacked backup; raises `InvalidBackup` for the first that cannot be used."""
+    """Check every database of an unpacked backup; raises `InvalidBackup` for the first unusable one."""
     layouts = {
         CONVERSATIONS: _Layout.read(load_conversation_schema(), create_checkpoint_tables),
         INBOX_FILE: _Layout.read(load_message_schema()),

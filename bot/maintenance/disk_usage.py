@@ -36,7 +36,7 @@ class DiskUsage:
 
 
 def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
-    """Measure a data folder; `used` names the folders of the indexes that are in use, None if that is not known."""
+    """Measure a data folder; `used` names the folders of used indexes, None if unknown."""
     indexes = list_index_folders(home)
     return DiskUsage(
         conversations=_measure_database(home / CONVERSATIONS),
@@ -58,7 +58,7 @@ def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str
 
 
 def usage_to_record(use: DiskUsage) -> dict[str, Any]:
-    """Describe the use, for JSON."""
+    """Describe the usage as JSON."""
     listed = [{"folder": folder.name, "bytes": folder.size} for folder in use.indexes]
     unused = None if use.unused is None else [folder.name for folder in use.unused]
     return {
@@ -73,7 +73,7 @@ def usage_to_record(use: DiskUsage) -> dict[str, Any]:
 
 
 def format_usage(use: DiskUsage) -> Sequence[tuple[str, str]]:
-    """Write the use as rows of a name and a text."""
+    """Write the usage as rows of a name and a text."""
     count = len(use.indexes)
     parts = [
         f"indexes {format_bytes(_sum(use.indexes))} ({count} {'repository' if count == 1 else 'repositories'})",

@@ -1,4 +1,4 @@
-"""Goal runs of the terminal, running or interrupted: a file for each, locked while a process has it."""
+"""The terminal's goal runs, running or interrupted: a file for each, locked by its process."""
 
 from __future__ import annotations
 
@@ -68,15 +68,15 @@ class GoalRunFiles:
             yield note
 
     def remove(self, name: str) -> None:
-        """Remove the file of a run that is over."""
+        """Remove the file of a finished run."""
         self._locate(name).unlink(missing_ok=True)
 
     def list_alive(self, path: str) -> Sequence[GoalRunNote]:
-        """Return the runs of a repository that a process has."""
+        """Return the runs of a repository that a process is executing."""
         return [note for note in self._list(path) if self._is_alive(note.name)]
 
     def drop(self, before: float) -> None:
-        """Remove the files of runs that were interrupted before a time: their checkpoints are swept as well."""
+        """Remove the files of runs interrupted before a time: their checkpoints are swept too."""
         for file in self._folder.glob(f"*{_ENDING}"):
             if _read_time(file) < before and not self._is_alive(file.stem):
                 file.unlink(missing_ok=True)

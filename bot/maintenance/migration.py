@@ -196,7 +196,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 async def _take_alone(transaction: PostgresTransaction, tables: Mapping[str, object]) -> None:
-    """Let nobody else write until the transaction ends; `MigrationError` if a citebot uses the database."""
+    """Prevent other writes until the transaction ends; `MigrationError` if a citebot uses the database."""
     await transaction.write("SET LOCAL lock_timeout = '5s'")
     for _ in range(int(_LEAVING_SECONDS / 0.1)):
         await transaction.rows("SELECT pg_stat_clear_snapshot()")

@@ -40,7 +40,7 @@ _MASK = re.compile("\x00([0-9]+)\x00")
 
 
 def replace_control_characters(text: str) -> str:
-    """Replace every character that would steer the terminal instead of showing."""
+    """Replace every character that would control the terminal."""
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -67,7 +67,7 @@ def format_cited_place(citation: Citation) -> str:
 
 
 def find_link_target(citation: Citation, root: Path | None) -> str | None:
-    """The target of a click on the citation: the permalink, else the file of a working tree at `root`."""
+    """Return the target of a click on the citation: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote_link(citation.url)
     is_there = bool(citation.path) and not citation.is_elsewhere
@@ -81,7 +81,7 @@ def quote_link(address: str) -> str:
 
 
 def format_footnote(citation: Citation) -> str:
-    """One plain line for a citation: its mark, its lines, its address if it has one."""
+    """Write one plain line for a citation: its mark, its lines, its address if it has one."""
     line = f"{format_marker(citation.mark)} {format_cited_place(citation)}"
     return f"{line}  {to_one_line(citation.url)}" if citation.url else line
 

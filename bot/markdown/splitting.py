@@ -1,4 +1,4 @@
-"""Splits messages that are too long for Slack or Discord; code blocks continue, links and tables stay whole."""
+"""Splits overlong messages for Slack or Discord; code blocks continue, links and tables stay whole."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MarkdownLine:
 
 
 def read_lines(text: str) -> Iterator[MarkdownLine]:
-    """Read the lines; joined they are the text again."""
+    """Read the lines; joining them gives the text again."""
     scanner = CodeBlockScanner(chat=True)
     for raw in re.findall(r"[^\n]+\n?|\n", text):
         in_code = scanner.take(raw)
@@ -59,7 +59,7 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarkdownPiece:
-    """One message of a text that was split because it is too long; the parts follow one another without a gap."""
+    """One message of a split text; the parts are contiguous."""
 
     text: str
     start: int

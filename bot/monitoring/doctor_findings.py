@@ -30,17 +30,17 @@ Check = Callable[[], Awaitable[Sequence[DoctorFinding]]]
 
 
 def make_ok(what: str) -> DoctorFinding:
-    """Something is as it should be."""
+    """Make the finding that something works."""
     return DoctorFinding(level="ok", what=what)
 
 
 def note(what: str, advice: str = "") -> DoctorFinding:
-    """Something cannot be determined, or is optional."""
+    """Make the finding that something is unknown or optional."""
     return DoctorFinding(level="note", what=what, advice=advice)
 
 
 def make_warning(what: str, advice: str) -> DoctorFinding:
-    """Something does not work as well as it could."""
+    """Make the finding that something works poorly."""
     return DoctorFinding(level="warning", what=what, advice=advice)
 
 
@@ -57,7 +57,7 @@ async def run_checks(checks: Sequence[Check], *, secrets: Collection[str] = ()) 
 
 
 async def _run_check(check: Check) -> Sequence[DoctorFinding]:
-    """A check that cannot be made is a finding too."""
+    """Run a check; its failure is a finding too."""
     try:
         return await check()
     except (BotError, AgentError, IndexerError) as error:

@@ -24,7 +24,7 @@ OURS = ("bot", "agent", "indexer")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoggedTurn:
-    """The turn that is worked on: its run, and the conversation it is a part of."""
+    """The current turn: its run, and its conversation."""
 
     run: str
     conversation: str
@@ -70,10 +70,10 @@ class HumanFormatter(_Masking):
 
 
 class JsonFormatter(_Masking):
-    """One object a line: time, level, logger, message; run and conversation in a turn; traceback after an error."""
+    """One object per line: time, level, logger, message; run and conversation in a turn; traceback after an error."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write a record as an object; all beyond ASCII is escaped."""
+        """Format a record as an object, escaped to ASCII."""
         about = TURN.get()
         fields = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),

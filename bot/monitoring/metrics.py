@@ -32,7 +32,7 @@ class ClusterMetrics(Collector):
         self.state: ClusterState | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """Write the state down for anyone who fetches the metrics."""
+        """Return the present state for the metrics."""
         state = self.state
         if state is None:
             return
@@ -261,18 +261,18 @@ class ConversationMetrics:
         self._stages.labels(platform, stage).observe(seconds)
 
     def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
-        """Count a message that is over."""
+        """Count a finished message."""
         if outcome == "command":
             self._commands.labels(platform).inc()
         else:
             self._questions.labels(platform, outcome).inc()
 
     def count_rate_limit(self, platform: str, method: SendMethod) -> None:
-        """Count that a platform asked to wait."""
+        """Count a platform's request to wait."""
         self._limited.labels(platform, method).inc()
 
     def count_loss(self, platform: str, reason: Loss) -> None:
-        """Count an event of a platform that was lost."""
+        """Count a platform's lost event."""
         self._lost.labels(platform, reason).inc()
 
     def count_request(self, path: str, status: int) -> None:

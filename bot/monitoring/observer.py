@@ -30,29 +30,29 @@ def ignore_loss(_: Loss) -> None:
 
 
 class ConversationObserver(Protocol):
-    """Counts events of conversations. Methods return at once, and raise nothing."""
+    """Counts events of conversations. Methods return immediately and never raise."""
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """Record the time from a question to a stage of its reply."""
 
     def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
-        """A try at a message is over."""
+        """Count the end of a try at a message."""
 
     def count_rate_limit(self, platform: str, method: SendMethod) -> None:
-        """A platform asked to wait before the next call of this kind."""
+        """Count a platform's request to wait before the next call of this kind."""
 
 
 class NullObserver:
-    """An observer that takes no notice."""
+    """An observer that does nothing."""
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
     def count_outcome(self, platform: str, outcome: TurnOutcome) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
     def count_rate_limit(self, platform: str, method: SendMethod) -> None:
-        """Take no notice."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +74,7 @@ class ReplyTimer:
     _left: set[Stage] = field(default_factory=set)
 
     def begin(self) -> None:
-        """From now on it counts: the message is a question."""
+        """Start timing: the message is a question."""
         self._left = {"sign_of_life", "first_text", "settled"}
 
     def record_content(self, content: MessageContent) -> None:

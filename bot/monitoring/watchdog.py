@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of the loop, from when it has stopped waiting; `began` is in processor time of its thread."""
+    """One round of the loop after waiting; `began` is in processor time of its thread."""
 
     number: int
     began: float
@@ -130,7 +130,7 @@ class Watchdog:
         self._report_finished_stalls()
 
     def _report_finished_stalls(self) -> None:
-        """Measure and log the stalls that are over."""
+        """Measure and log the finished stalls."""
         while self._meter.stalls:
             stall = self._meter.stalls.popleft()
             self._measure(stall.seconds)
@@ -151,7 +151,7 @@ class Watchdog:
         log.warning("the event loop %s%s%s", how % stall.seconds, more, where)
 
     def _note_collection(self, phase: str, _: dict[str, Any]) -> None:
-        """Take note that garbage is collected, which is not the doing of the call that it happens in."""
+        """Note garbage collection, which the interrupted call does not cause."""
         if threading.get_ident() != self._thread:
             return
         if phase == "start":
@@ -162,7 +162,7 @@ class Watchdog:
 
 @contextmanager
 def watch_loop(*, limit: float, measure: Callable[[float], None]) -> Iterator[None]:
-    """Watch the running loop for as long as the context is open, if it is one that can be watched."""
+    """Watch the running loop while the context is open, if possible."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, WatchedLoop):
         yield

@@ -61,8 +61,8 @@ class FlowLine:
 class Flow:
     """Boxes in the order of the flow; `verb` is the meaning of a line: the source `calls` the target.
 
-    With `gathers`, all lines lead to the last box, and the others are as near to it as possible. `legend` explains the
-    rest of the picture.
+    With `gathers`, all lines lead to the last box, and the others are as near to it as possible.
+    `legend` explains the rest of the picture.
     """
 
     title: str
@@ -73,7 +73,7 @@ class Flow:
     legend: str = ""
 
     def make_drawable(self) -> Flow:
-        """Return its part for pictures: without lines that are only listed, and boxes that have no others."""
+        """Return the drawable part: without list-only lines, and boxes that have no others."""
         lines = [line for line in self.lines if not line.is_only_listed]
         drawn, listed = _find_ends(lines), _find_ends(self.lines)
         return replace(
@@ -81,7 +81,7 @@ class Flow:
         )
 
     def to_text(self) -> str:
-        """List the lines, a row for each source."""
+        """List the lines, a row per source."""
         names = {box.key: shorten(box.name or box.label, 100) for box in self.boxes}
         targets: defaultdict[str, list[str]] = defaultdict(list)
         for line in self.lines:

@@ -97,7 +97,7 @@ def _spell_letter(letter: str) -> str:
 
 
 def _is_drawable(letter: str) -> bool:
-    """Whether the font has the letter: it draws the same sign for all that it lacks."""
+    """Whether the font has the letter: all missing ones look the same."""
     return letter.isprintable() and (letter.isascii() or _draw_letter(letter) != _draw_letter(_NO_LETTER))
 
 
@@ -131,7 +131,7 @@ _ZOOM, _WIDEST, _MOST_PIXELS = 2.0, 2_000, 15_000_000  # of a PNG
 
 
 def render_flow(flow: Flow, form: FlowForm) -> bytes:
-    """Draw a graph, or write it as Mermaid; takes up to some seconds, so call it in a thread."""
+    """Draw a graph, or write it as Mermaid; this takes up to some seconds, so call it in a thread."""
     if form == "mermaid":
         return flow.to_mermaid().encode("utf-8", "replace")
     if form == "svg":
@@ -159,7 +159,7 @@ def _choose_arrangement(flow: Flow) -> PlacedFlow:
 
 
 def _compact(flow: Flow) -> Flow:
-    """Shorten labels, and leave files without their folders."""
+    """Shorten labels, and drop the folders of files."""
     boxes = [
         replace(
             box,

@@ -80,7 +80,7 @@ def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
 def _break_layers(
     ranks: Mapping[str, int], widths: Mapping[str, float], lines: Sequence[Line], *, gap: float, widest: float
 ) -> dict[str, int]:
-    """Put nodes of a layer that is too wide into the next one: those last that the most lines leave."""
+    """Move nodes of an overly wide layer to the next one: those with most outgoing lines last."""
     leaving = Counter(source for source, _ in lines)
     leaving.subtract(target for _, target in lines)
     found: dict[str, int] = {}
@@ -121,7 +121,7 @@ def _spread(
     gap: float,
     passage: float,
 ) -> dict[Place, float]:
-    """Move places towards their neighbours, as far as the order and the widths of the layer allow."""
+    """Move places towards their neighbours within the order and the widths of the layer."""
 
     def room(left: Place, right: Place) -> float:
         sizes = (widths[place] if isinstance(place, str) else passage for place in (left, right))

@@ -35,7 +35,7 @@ _LINE = re.compile(
 
 
 class _NotRead(Exception):
-    """Something is not known, or too much."""
+    """The source has something unknown, or too much."""
 
 
 def read_flowchart(source: str) -> tuple[Flow, Direction] | None:
@@ -108,7 +108,7 @@ class _Reader:
             sources = targets
 
     def _read_boxes(self) -> Sequence[str]:
-        """Read a box, or several that are joined by `&`; return their keys."""
+        """Read one box, or several joined by `&`; return their keys."""
         keys: list[str] = []
         while not keys or self._take(_AND):
             key = self._demand(_KEY)[0]
@@ -129,7 +129,7 @@ class _Reader:
 
 
 def clean_label(label: str) -> str:
-    """Return a label as plain text: without quotation marks and backticks around it, and its entities as characters."""
+    """Return a label as plain text: without surrounding quotation marks and backticks, entities decoded."""
     return html.unescape(re.sub(r"#(\w{1,8});", r"&\1;", label.strip().strip('"`').strip()))
 
 

@@ -87,7 +87,7 @@ def wrap_words(text: str, cells: int) -> list[str]:
 
 
 def measure_box(box: FlowBox) -> float:
-    """Return how wide a box is."""
+    """Return the width of a box."""
     texts = (CHARACTER * count_cells(shorten(box.label)), NOTE_CHARACTER * count_cells(shorten(box.note or "-")))
     return max(_LEAST_WIDTH, max(texts) + 2 * _PADDING)
 
@@ -206,7 +206,7 @@ class _Router:
         return self._make_line(line, curves, tip, -step * _TIP)
 
     def _make_line(self, line: FlowLine, curves: Sequence[Curve], tip: Point, back: float) -> PlacedLine:
-        """Turn a line on its side where layers are columns; its tip reaches so far back."""
+        """Turn a line sideways if layers are columns; its tip reaches back by a distance."""
 
         def turn(point: Point) -> Point:
             return (point[1], point[0]) if self._is_rightwards else point

@@ -34,7 +34,7 @@ _OPENING = frozenset({"loop", "alt", "opt", "par", "critical", "break"})
 
 
 class _NotRead(Exception):
-    """Something is not known, or too much."""
+    """The source has something unknown, or too much."""
 
 
 def read_sequence(source: str) -> PlacedFlow | None:
@@ -126,7 +126,7 @@ class _Reader:
         )  # fmt: skip
 
     def _space_columns(self) -> Mapping[str, float]:
-        """Place each column so far to the right that boxes, and words between it and earlier columns, have room."""
+        """Place each column with enough room for boxes and for words between it and earlier columns."""
         places: dict[str, float] = {}
         edge = MARGIN  # of the box before
         for key, box in self._people.items():

@@ -1,1 +1,1 @@
-"""A question on its way to its answer, anyone who asks it: the run, the line of questions, and sentences about both."""
+"""A question on its way to its answer, for any asker: the run, the queue, and sentences about both."""

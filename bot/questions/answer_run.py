@@ -51,13 +51,13 @@ QueueMoved = Callable[[int], None]
 
 
 class QuestionRouter(Protocol):
-    """Decides which repositories a question is about, of those that its author may ask about."""
+    """Decides which repositories a question is about, among those that its author may ask about."""
 
     def check(self, message: IncomingMessage) -> None:
         """Raise `NotAllowed` if there is nothing that the author may ask about."""
 
     async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
-        """Decide; `context` is the question with what was said around it."""
+        """Decide; `context` is the question with the surrounding messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,9 @@ class RunDeps:
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionDeps(RunDeps):
-    """The dependencies of questions whose askers citebot tells apart. Without a counter nobody is limited.
+    """The dependencies of questions from known people. Without a counter nobody is limited.
 
-    `mask` takes secrets out of text, and answers may link to `hosts` alone.
+    `mask` removes secrets from text, and answers may link only to `hosts`.
     """
 
     chooser: QuestionRouter
@@ -100,10 +100,7 @@ class QuestionDeps(RunDeps):
 
 
 class RunStats:
-    """The figures of one run, and the `requests` that its router made.
-
-    `dollars` is None if the price of a model is not in the settings.
-    """
+    """The figures of one run, and its router's `requests`. `dollars` is None if a model's price is unknown."""
 
     def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
         self.dollars: float | None = 0.0
@@ -141,7 +138,7 @@ class RunStats:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether the question, or a passage that was read for it, looked like an attack."""
+        """Whether the question or a passage of evidence looked like an attack."""
         return self._watched or self._flagged > 0
 
     def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
@@ -173,8 +170,8 @@ class RunStats:
 class AnswerRun:
     """One question on its way to its answer. Only the methods here set the fields.
 
-    `ref` is what its repository is read at, unless that is the newest commit, and `next_ref` where the conversation
-    continues.
+    `ref` is the repository's ref unless that is the newest commit, and `next_ref` where the
+    conversation continues.
     """
 
     def __init__(self, deps: RunDeps, *, run_id: str, conversation: str) -> None:
@@ -196,7 +193,7 @@ class AnswerRun:
         self._made: AnswerRecord | None = None
 
     async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
-        """Choose the ref: the asker's explicit one, else that of the question, or of the question before it."""
+        """Choose the ref: the asker's explicit one, else that of the question, or of the previous question."""
         names = self.repositories = tuple(choice.repositories)
         before = read_ref(last.at) if last is not None and last.names == names else None
         if not at:
@@ -230,7 +227,7 @@ class AnswerRun:
             await repositories.refresh(name, progress=lambda progress: show(name, progress, why))
 
     async def hold(self, show: ShowProgress) -> tuple[str, ...]:
-        """Name the repositories as a run reads them: one at a ref with its commit, which is indexed where it is not."""
+        """Name the repositories for a run: one at a ref with its commit, which is indexed if necessary."""
         if (ref := self.ref) is None:
             return self.repositories
         (name,) = self.repositories
@@ -252,10 +249,11 @@ class AnswerRun:
         was_begun: bool = False,
         alone: IncomingMessage | None = None,
     ) -> Answer:
-        """Follow the agent to its answer, once there is a place for that; a run that `was_begun` before continues.
+        """Follow the agent to its answer once a place is free; a run that `was_begun` before continues.
 
-        `take` is called with all that happens. A message that is `alone`, with nothing before it and nothing attached,
-        may get an earlier answer. Raises `AnswerFailed` if the run ends without an answer.
+        `take` is called with each event. A message that is `alone`, with nothing before it and
+        nothing attached, may get an earlier answer. Raises `AnswerFailed` if the run ends without
+        an answer.
         """
         deps, self.is_begun = self._deps, True
         self._recording = RunRecording(question, attachments) if deps.answers is not None else None
@@ -286,7 +284,7 @@ class AnswerRun:
     async def _reuse(
         self, reuse: AnswerReuse, question: str, message: IncomingMessage, permit: RunPermit | None, *, was_begun: bool
     ) -> Answer | None:
-        """Take an earlier answer to the same question, and have the conversation remember it; None without one."""
+        """Use an earlier answer to the same question, and have the conversation remember it; None without one."""
         found = None
         try:
             if (asked := await reuse.read(question, self.repositories, self.ref, self._held)) is not None:
@@ -311,7 +309,7 @@ class AnswerRun:
         return found.answer
 
     async def take_all(self, events: AsyncIterator[AgentEvent], take: TakeEvent) -> None:
-        """Take in all events of a run, and pass them on."""
+        """Process all events of a run, and pass them on."""
         async with aclosing(events) as following:  # type: ignore[type-var]
             async for event in following:
                 self.stats.take(event)
@@ -328,7 +326,7 @@ class AnswerRun:
             log.warning("a question was not forgotten: %s", error)
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False if the agent is not at it."""
+        """End the run within two seconds; False if it is not in progress."""
         return self._agent is not None and await self._agent.stop(self.id)
 
     def make_record(
@@ -340,7 +338,7 @@ class AnswerRun:
         return replace(record, why=why, goal=goal, at=write_ref(self.next_ref))
 
     async def keep(self, record: TurnRecord, *, held: InboxEntry | None = None) -> None:
-        """Keep the record of the turn and of its answer; with its message, unless that is another process's by now."""
+        """Store the record of the turn and of its answer; with its message, unless another process has that by now."""
         deps, answer = self._deps, self.answer
         if deps.records is None or not await deps.records.keep(self.id, self.conversation, record, held=held):
             return
@@ -350,7 +348,7 @@ class AnswerRun:
             await deps.answers.keep(self.id, self.conversation, self._made)
 
     async def keep_reusable(self) -> None:
-        """Have the answer given again to the same question, where it is one that can be and was kept."""
+        """Store the answer for reuse if it qualifies and was kept."""
         deps, made, answer = self._deps, self._made, self.answer
         if deps.answers is None or deps.reuse is None or self._asked is None or made is None or answer is None:
             return
@@ -369,7 +367,7 @@ class AnswerRun:
             log.warning("an answer is not given again: %s", error)
 
     async def keep_living(self, content: MessageContent, question: str, *, entry: int = 0) -> None:
-        """Have the answer followed through pushes, from what it cites and rests on; `question` is asked again then."""
+        """Follow the answer through pushes by its evidence; a stale `question` is asked again."""
         store, answer = self._deps.living, self.answer
         if store is None or answer is None or self.ref is not None:
             return
@@ -386,7 +384,7 @@ class AnswerRun:
             log.warning("an answer is not followed: %s", error)
 
     async def _collect_evidence(self, answer: Answer) -> AnswerEvidence | None:
-        """Collect the evidence of the answer, once; None where it has none."""
+        """Collect the evidence of the answer, once; None without evidence."""
         from bot.living.following import collect_evidence  # which a question of the command line has no use for
 
         if self._evidence is None:
@@ -394,13 +392,13 @@ class AnswerRun:
         return self._evidence
 
     async def find_freshness(self, answer: Answer) -> str:
-        """Say how old the code is that the answer was read from; of an earlier answer, who asked and when."""
+        """Describe the age of the answer's code; for an earlier answer, its asker and time."""
         line = await find_freshness(answer, self._deps.repositories, self._deps.clock.now(), at=self.ref)
         return " · ".join(filter(None, (self.reused.said if self.reused is not None else "", line)))
 
 
 async def continue_run(resume: OpenEvents, begin: OpenEvents) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun again."""
+    """Yield the events of a run left by an earlier process, or of a new one if nothing was saved."""
     try:
         async for event in resume():
             yield event

@@ -1,4 +1,4 @@
-"""Expectations of an answer that is known: the places that it should cite, and the words that it should say."""
+"""The expectations for a known answer: the places to cite, and the words to contain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """A file where the truth stands, or lines of it."""
+    """A file that contains the truth, or lines of it."""
 
     path: str
     start: int | None = None
@@ -39,7 +39,7 @@ class Place:
         return citation.start_line <= self.end and citation.end_line >= self.start
 
     def is_shown_closely_by(self, citation: Citation) -> bool:
-        """Whether a citation has some of these lines, and not so many others that they are lost in them."""
+        """Whether a citation has some of these lines without too many others."""
         if not self.is_cited_by(citation):
             return False
         if self.start is None or self.end is None:
@@ -54,7 +54,7 @@ class Wording:
         self._text = _plain(text)
 
     def has(self, wanted: str) -> bool:
-        """Whether the text has the words; a short commit id also counts as the beginning of a longer one."""
+        """Whether the text has the words; a short commit id also matches the beginning of a longer one."""
         is_commit = _COMMIT.fullmatch(wanted) is not None
         return any(
             (not _joins(self._text, begin - 1, begin)) and (is_commit or (not _joins(self._text, end - 1, end)))
@@ -77,7 +77,7 @@ def _plain(text: str) -> str:
 
 
 def _joins(text: str, left: int, right: int) -> bool:
-    """Whether two neighbours are both of a word, so that a name does not begin or end between them."""
+    """Whether two neighbours belong to one word, so that a name cannot begin or end between them."""
     return left >= 0 and right < len(text) and _is_of_word(text[left]) and _is_of_word(text[right])
 
 

@@ -69,7 +69,7 @@ class RunRecording:
             self._asked_at = own["asked_at"]
 
     def make_record(self, answer: Answer, at: Mapping[str, str], versions: Mapping[str, str]) -> AnswerRecord:
-        """Return the record of the answer that the run came to."""
+        """Return the record of the run's answer."""
         taken_up = "" if self._nodes[:1] == [_FIRST_NODE] and self._asked_at else TAKEN_UP
         return AnswerRecord(
             question=self.question,

@@ -25,7 +25,7 @@ LONGEST_REPEATS = 1_500  # characters of links on marks that have one already: t
 
 
 def describe_stage(event: AgentEvent) -> str:
-    """Describe the stage that an event begins, with its tool and arguments; empty if it begins none."""
+    """Describe the stage of an event, with its tool and arguments; empty if it begins none."""
     payload = event.payload
     if event.kind == "tool_start":
         target = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])
@@ -34,7 +34,7 @@ def describe_stage(event: AgentEvent) -> str:
 
 
 class FoundPlaces:
-    """The first places that a run has found, as citations; later ones do not replace them."""
+    """The first places of a run as citations; later ones do not replace them."""
 
     def __init__(self) -> None:
         self.citations: Sequence[Citation] = ()
@@ -92,11 +92,11 @@ class StreamingAnswer:
         self._note = ""
 
     def begin_with(self, remark: str) -> None:
-        """Put a line before the answer; an empty one is none."""
+        """Put a line before the answer, if it is not empty."""
         self._remark = neutralize(remark, self._hosts)
 
     def end_with(self, note: str) -> None:
-        """Put a line after the answer; an empty one is none."""
+        """Put a line after the answer, if it is not empty."""
         self._note = neutralize(f"*{note}*", self._hosts) if note else ""
 
     def wait(self, before: int) -> None:
@@ -125,7 +125,7 @@ class StreamingAnswer:
         return True
 
     def partial_content(self) -> MessageContent:
-        """Return the content as far as it has come."""
+        """Return the content so far."""
         written = neutralize(self._text, self._hosts, growing=True)
         return MessageContent(
             text=_join_paragraphs(self._remark, written),
@@ -220,7 +220,7 @@ def describe_place_in_line(before: int) -> str:
 
 
 def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button, ...]:
-    """The buttons below an answer; one that only its asker sees can be shared."""
+    """Make the buttons below an answer; a private one can be shared."""
     labels: dict[ButtonAction, str] = {"good": "Helpful", "bad": "Not helpful"}
     labels |= {"share": "Share"} if sharing else {}
     return tuple(Button(action=action, label=label, value=run_id) for action, label in labels.items())

@@ -1,4 +1,4 @@
-"""A goal run while it runs, as the content of a reply: its iterations, and at the end its verdict with the patch."""
+"""A growing goal run as the content of a reply: its iterations, and finally its verdict with the patch."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Iteration:
     found: str = ""
 
     def write_line(self) -> str:
-        """Write it in one line, once it is over."""
+        """Write it in one line after its end."""
         count = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
         return f"- **{self.title}**: {count}. {self.found}"
 
     def write_steps(self) -> str:
-        """Write its newest steps, a line each."""
+        """Write its newest steps, one per line."""
         left = len(self.steps) - MOST_STEPS
         earlier = [f"- *{left} earlier step{'s' * (left != 1)}*"] if left > 0 else []
         return "\n".join(
@@ -43,7 +43,7 @@ class _Iteration:
 
 
 class GrowingGoal:
-    """The visible state of one goal run, kept up to date by its events; `mask` takes secrets out of its patch."""
+    """The visible state of one goal run, kept up to date by its events; `mask` removes secrets from its patch."""
 
     def __init__(self, run_id: str, hosts: Collection[str], mask: Callable[[str], str]) -> None:
         self.answer: Answer | None = None
@@ -133,7 +133,7 @@ class GrowingGoal:
             self._iterations[-1].found = f"{label}: {shown}"
 
     def _write_iterations(self) -> str:
-        """Write the iteration in progress in full, and the last ones before it in a line each."""
+        """Write the present iteration in full, and the previous ones in a line each."""
         if not self._iterations:
             return ""
         *earlier, current = self._iterations

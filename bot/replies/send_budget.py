@@ -48,12 +48,12 @@ class SendBudget:
         return self._get_bucket(method, place).try_take()
 
     def take_spare(self, method: SendMethod, place: Place) -> bool:
-        """Count a call that nothing waits for, if answers leave room: none grows, and half of the rate is unspent."""
+        """Count an optional call, if answers leave room: none grows, and half of the rate is unspent."""
         growing = self._growing.get(self._make_key(method, place), 0)
         return not growing and self._get_bucket(method, place).take_spare()
 
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
-        """Let nobody call for that long: the platform has asked for that."""
+        """Stop all calls for a time, at the platform's request."""
         self._on_hold(method)
         self._get_bucket(method, place).hold(seconds)
 
@@ -91,7 +91,7 @@ class SendBudget:
 
 @dataclass(order=True)
 class _Ticket:
-    """A place in the line: urgent ones first, then by arrival."""
+    """A place in the queue: urgent ones first, then by arrival."""
 
     later: bool
     number: int
@@ -112,7 +112,7 @@ class _Bucket:
 
     @property
     def is_idle(self) -> bool:
-        """Whether another bucket in its place would make no difference."""
+        """Whether a new bucket would behave the same."""
         return not self._line and self._delay() <= 0 and not self._spent
 
     async def take(self, *, urgent: bool) -> None:
@@ -172,7 +172,7 @@ class ReplyTransport:
 
     @classmethod
     def of(cls, platform: ChatPlatform, clock: Clock, on_hold: Callable[[SendMethod], None] = lambda _: None) -> Self:
-        """Make one with a budget of the platform's own rates."""
+        """Make a transport with a budget of the platform's rates."""
         return cls(platform=platform, budget=SendBudget(platform.capabilities.rates, clock, on_hold), clock=clock)
 
     def may_stream(self, place: Place) -> bool:

@@ -1,4 +1,4 @@
-"""Stores the repository of each conversation, how its turns were routed, and questions that await a choice."""
+"""Stores the repository of each conversation, the routes of its turns, and pending choices."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ _LAST_LETTER = "\U0010ffff"  # no key continues it, so all that begin alike come
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationTopic:
-    """The repositories that a conversation is about, in the table one a line, and when that was last set or used."""
+    """The repositories of a conversation, in the table one per line, and the time they were last set or used."""
 
     repositories: tuple[str, ...]
     at: float
@@ -136,12 +136,12 @@ class ChoiceStore:
         )
 
     async def find_route(self, run_id: str) -> RepositoryChoice | None:
-        """Return the route of a turn that was begun before, without its question."""
+        """Return the stored route of a turn, without its question."""
         row = await self._database.row("SELECT route FROM routes WHERE run_id = ?", (run_id,))
         return _read_choice(row[0]) if row else None
 
     async def together(self, conversation: str) -> Sequence[str]:
-        """Return the repositories that questions of a conversation were about together with others."""
+        """Return the repositories that a conversation has combined with others."""
         rows = await self._database.rows("SELECT route FROM routes WHERE conversation = ?", (conversation,))
         routes = [_read_choice(text) for (text,) in rows]
         return tuple(
@@ -149,7 +149,7 @@ class ChoiceStore:
         )
 
     async def ask_back(self, conversation: str, author: str, asked: PendingQuestion) -> None:
-        """Keep a question until its author has chosen which repository it is about."""
+        """Store a question until its author has chosen the repository."""
         question = make_storable(asked.question)
         await self._database.write(
             "INSERT INTO asked_back (run_id, conversation, author, question, names, at) VALUES (?, ?, ?, ?, ?, ?) "

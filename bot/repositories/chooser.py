@@ -128,7 +128,7 @@ class RepositoryChooser:
         await self._ledger.close(run_id)
 
     async def list_former_conversations(self, conversation: str) -> Sequence[str]:
-        """Name the conversations that releases before this one kept for each of several repositories."""
+        """Return the conversations that earlier releases kept for each of several repositories."""
         return [f"{conversation}:across:{name}" for name in await self._ledger.together(conversation)]
 
     def check(self, message: IncomingMessage) -> None:
@@ -292,7 +292,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _is_talk(text: str) -> bool:
-    """Whether a message asks for nothing of any repository, or answers a question of the agent's."""
+    """Whether a message asks about no repository, or answers a question of the agent."""
     return text in _REPLIES or find_small_talk(text) is not None or is_history_request(text) or is_repeat_request(text)
 
 

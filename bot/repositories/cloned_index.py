@@ -1,4 +1,4 @@
-"""The index of a repository on another machine, for one person: the host is asked for new commits before a question."""
+"""The index of a remote repository for one person: the host is checked for new commits before a question."""
 
 from __future__ import annotations
 

@@ -15,10 +15,11 @@ _COMMIT = re.compile(rb"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-zA
 
 
 class ConfiguredMarks:
-    """The environments of one repository, by name, each with a branch, a tag, a pattern of tags, or an address.
+    """The environments of one repository, by name, each with a branch, a tag, a pattern, or an address.
 
-    The file at an address contains the id of one commit, with any text around it. It is read again after a minute.
-    Redirects are not followed: only the operator chooses the destination of requests.
+    The file at an address contains the id of one commit, with any text around it. It is read again
+    after a minute. Redirects are not followed: only the operator chooses the destination of
+    requests.
     """
 
     def __init__(self, environments: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Guesses which repository a question is about from the files, definitions and errors that it names."""
+"""Guesses the repository of a question from its files, definitions and errors."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def find_hints(question: str) -> tuple[RepositoryHint, ...]:
 
 
 def find_name_hint(repository: str) -> RepositoryHint:
-    """Make a hint of the name of a repository, if a question has it as a word like any other."""
+    """Make a hint of a repository's name, if a question has it as an ordinary word."""
     return RepositoryHint(kind="hint", text=repository, weight=2)
 
 
@@ -139,7 +139,7 @@ class HintLookup:
         return await self._look_into_all(names, look_up)
 
     async def find_words(self, question: str, names: Sequence[str]) -> HintMatches:
-        """Find which of the words of a question the best places of each repository have, by a search for words."""
+        """Search each repository for the words of a question, and return the words in its best places."""
         terms = find_content_terms(question)
 
         async def look_up(code: CodeSearch) -> Collection[RepositoryHint]:

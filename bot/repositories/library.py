@@ -1,4 +1,4 @@
-"""The repositories that a team can ask about, by name, each read from its index and refreshed as a job."""
+"""A team's repositories, by name, each read from its index and refreshed as a job."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class BranchClone(Protocol):
     """The clone of a repository on another machine."""
 
     async def newest(self) -> object:
-        """Fetch the newest commit; `IndexerError` says why that cannot be done."""
+        """Fetch the newest commit; `IndexerError` gives the reason of a failure."""
 
     async def renew(self) -> object:
         """Fetch everything again."""
 
 
 class _OneWait:
-    """Waits for newer commits at the first "no" of an answer, and says of the others what came of that."""
+    """Waits for newer commits at the first "no" of an answer, and reuses the outcome for others."""
 
     def __init__(self, wait: Callable[[], Awaitable[bool]]) -> None:
         self._wait = wait
@@ -67,8 +67,8 @@ class _OneWait:
 class RepositoryLibrary:
     """Indexes by the names of their repositories; the first is the default.
 
-    A question is answered from what is indexed, and starts a refresh where HEAD has moved on; only the first index of
-    a repository is waited for, and by a "no" a refresh that is soon over.
+    A question is answered from the existing index, and starts a refresh if HEAD has moved on. Only
+    the first index of a repository is waited for, and by a "no", a refresh that ends soon.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class RepositoryLibrary:
         return await self._index(name).drift(commit, paths)
 
     async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
-        """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request.
+        """Pin a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request.
 
-        The name of the repository may say the commit itself: `shop@` and the whole id. What was not asked for before
-        is indexed first. Raises `UnknownRevision`, with the nearest names, if it does not exist.
+        The repository's name may contain the full commit: `shop@` and the id. New refs are indexed
+        first. Raises `UnknownRevision`, with the nearest names, if it does not exist.
         """
         name, commit = split_pinned_name(repository if repository is not None else self.list_names()[0])
         index = self._index(name)
@@ -136,7 +136,7 @@ class RepositoryLibrary:
         return code
 
     async def _catch_up(self, name: str, commit: str) -> bool:
-        """Wait for a refresh in progress or due; whether it continues. `CodeMoved` if it brought a commit."""
+        """Wait for a refresh in progress or due; return whether it continues. `CodeMoved` if it brought a commit."""
         index = self._index(name)
         is_behind = False
         try:
@@ -157,26 +157,26 @@ class RepositoryLibrary:
         return is_behind
 
     def follow(self, settle_pushes: Callable[[str], Awaitable[None]]) -> None:
-        """Have each "no" wait for the pushes of its repository that somebody watches for."""
+        """Make each "no" wait for the pushes of its watched repository."""
         self._settle_pushes = settle_pushes
 
     def tell_when_indexed(self, note_indexed: Callable[[str], None]) -> None:
-        """Have somebody told of each repository that was indexed here."""
+        """Register a listener for each repository indexed here."""
         self._note_indexed = note_indexed
 
     async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold what is indexed of a repository by now, and begin nothing."""
+        """Pin the existing index of a repository, and start nothing."""
         return await self._index(name).pin()
 
     async def refresh(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
-        """Bring the newest commit of a repository here, and index it."""
+        """Fetch the newest commit of a repository, and index it."""
         self._index(name)
         if name in self._clones:
             await self._clones[name].newest()
         return await self.index_here(name, full=full, progress=progress)
 
     async def index_here(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
-        """Index the newest commit that is here, joining a refresh that is in progress; a full one comes after it."""
+        """Index the newest local commit, joining a refresh in progress; a full one follows it."""
         self._index(name)
         async for step in await self._jobs.ask_for_refresh(name, full=full, join=True):
             if isinstance(step, RefreshReport):
@@ -186,7 +186,7 @@ class RepositoryLibrary:
         raise AssertionError("a refresh ends with a report or an error")
 
     async def fetch_and_index(self, name: str, full: bool, show: Listener) -> RefreshReport:
-        """Carry out what was asked for on any machine: bring the newest commit here, and index it."""
+        """Carry out a request from any machine: fetch the newest commit, and index it."""
         if name in self._clones:
             await self._clones[name].newest()
         return await self.index_now(name, full, show)
@@ -216,7 +216,7 @@ class RepositoryLibrary:
         return report
 
     async def keep_branches(self, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Keep the branches of the settings at their newest commits, until cancelled; failures are tried again.
+        """Keep the configured branches at their newest commits, until cancelled; failures are retried.
 
         Other machines get the list of all refs.
         """
@@ -257,4 +257,4 @@ class RepositoryLibrary:
 
 
 async def _wait_for_nothing(_: str) -> None:
-    """Return: nobody watches for pushes."""
+    """Return immediately: nobody watches for pushes."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class LocalRepositories:
-    """Repositories that are brought to HEAD before they are read; who stops waiting for that does not stop it."""
+    """Repositories brought to HEAD before they are read; a caller that stops waiting does not stop that."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class LocalRepositories:
         self._refreshing: dict[str, asyncio.Task[None]] = {}
 
     def list_names(self) -> Sequence[str]:
-        """Name them all."""
+        """Return all names."""
         return tuple(self._indexes)
 
     async def status(self, name: str) -> IndexStatus:

@@ -1,6 +1,6 @@
 """Finds the repositories that a text names, by their names, web pages, channels and aliases. Pure functions.
 
-A run keeps the name of a repository that is read at another commit than its newest as `shop@` with that commit's id.
+A run names a repository read at another commit than its newest as `shop@` with that commit's id.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EVERYDAY = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryProfile:
-    """Other marks of a repository than its name: its page on the web, and the channels that it belongs to."""
+    """Other marks of a repository: its web page, and its channels."""
 
     page: str = ""
     channels: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class RepositoryProfile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedRepositories:
-    """The repositories that a text names, in its order; `question` lacks the words that only do that."""
+    """The repositories named in a text, in order; `question` lacks the words that only name them."""
 
     repositories: tuple[str, ...]
     question: str
@@ -65,7 +65,7 @@ class NamedRepositories:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Found:
-    """Names that were found together, how clear that is (0 is clearest), and where."""
+    """Names found together, their clarity (0 is clearest), and their place."""
 
     rank: int
     names: tuple[str, ...]
@@ -79,7 +79,7 @@ def pin_name(repository: str, commit: str) -> str:
 
 
 def split_pinned_name(name: str) -> tuple[str, str]:
-    """Return the repository and the commit that a name says, which is empty if it says none."""
+    """Return the repository and the commit in a name; the commit is empty if there is none."""
     repository, _, commit = name.rpartition("@")
     return (repository, commit) if repository and _COMMIT.fullmatch(commit) else (name, "")
 
@@ -104,7 +104,7 @@ def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedReposi
 
 
 def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[str, ...]:
-    """Return the repositories that a text names if it says nothing else: `shop`, `the website one, please`."""
+    """Return the repositories of a text that names nothing else: `shop`, `the website one, please`."""
     names = _Names(signs)
     rest, found = names.remove_names(text[:_LONGEST_TEXT])
     return found if not _FILLER.sub(" ", rest).strip() else ()
@@ -173,7 +173,7 @@ class _Names:
                 yield _Found(rank=3, names=self._resolve_names(match[0]), start=match.start(), end=match.end())
 
     def _is_clear(self, written: str) -> bool:
-        """Whether this can be no ordinary word: it is quoted, or no word is written like that."""
+        """Whether this cannot be an ordinary word: it is quoted, or spelt as no word is."""
         is_quoted = written[0] in "`\"'“‘" and written[-1] in "`\"'”’"
         names = self._resolve_names(written)
         return is_quoted or any(not re.fullmatch(r"[^\W\d_]+", name) and name in self._signs for name in names)

@@ -153,7 +153,7 @@ def spell_out_pull_request(text: str, page: str) -> str:
 
 
 def _drop_preposition(before: str) -> str:
-    """Leave out the word that leads to a link."""
+    """Drop the preposition before a link."""
     words = before.rstrip(" \t\n:(,").rsplit(maxsplit=1)
     return " ".join(words[:-1] if words and words[-1].lower() in _BEFORE_LINK else words)
 

@@ -1,4 +1,4 @@
-"""Brings the index to HEAD before it is asked, and shows progress."""
+"""Brings the index to HEAD before a question, and shows progress."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class ProgressDisplay(Protocol):
 
 
 class LoggingDisplay:
-    """A display for a process that nobody watches: remarks are logged."""
+    """A display for an unattended process: remarks are logged."""
 
     @contextmanager
     def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
-        """Show nothing meanwhile."""
+        """Show nothing."""
         yield lambda _: None
 
     def note(self, text: str) -> None:
@@ -66,12 +66,12 @@ class StoppableProgress:
         self._inner(progress)
 
     def stop(self) -> None:
-        """Make the next report the last."""
+        """Make the next report raise."""
         self._stopped = True
 
 
 async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> None:
-    """Index HEAD if it is not indexed yet; if that fails, an earlier generation is used, with a note."""
+    """Index HEAD if necessary; if that fails, use an earlier generation, with a note."""
     try:
         if await index.is_current():
             return
@@ -87,7 +87,7 @@ async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> 
 
 
 async def _index_first(index: RepositoryIndex, display: ProgressDisplay) -> None:
-    """Index for the first time; if another process does so already, wait for it and use its index."""
+    """Index for the first time; if another process is doing so, wait for it and use its index."""
     until = time.monotonic() + WAIT_SECONDS
     waits = False
     while not (waits and await index.is_current()):

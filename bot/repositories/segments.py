@@ -1,7 +1,8 @@
-"""Indexes that machines share: indexers publish them in an object store, and answerers serve them.
+"""Indexes shared by machines: indexers publish them in an object store, and answerers serve them.
 
-The newest commit of a repository is published after every refresh, any other one on demand: an answerer requests it by
-a job that is named `shop@refs/heads/release-2`, `shop@#12` or `shop@` and an id.
+The newest commit of a repository is published after every refresh, any other one on demand: an
+answerer requests it by a job that is named `shop@refs/heads/release-2`, `shop@#12` or `shop@` and
+an id.
 """
 
 from __future__ import annotations
@@ -183,7 +184,7 @@ class SharedRefs:
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty if that is not known."""
+        """The address of the repository's page at its host; empty if unknown."""
         return self._newest.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
@@ -225,7 +226,7 @@ class SharedRefs:
         return reader
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit that is open here, or in the past of one that is."""
+        """Read the lines of a file at an open commit, or in its past."""
         for index in (self._newest, *reversed(self._opened.values())):
             lines = await index.read_file(commit, path)
             if lines is not None:
@@ -237,7 +238,7 @@ class SharedRefs:
         return ()
 
     async def refresh_kept(self) -> Sequence[NamedRef]:
-        """Do nothing: that is for indexers to do."""
+        """Do nothing: indexers keep branches."""
         return ()
 
     async def sweep(self) -> None:
@@ -255,7 +256,7 @@ class SharedRefs:
         return RefTable(refs.commits)
 
     async def _is_published(self, commit: str) -> bool:
-        """Whether a commit can be downloaded, as it would be indexed now."""
+        """Whether a commit can be downloaded in the present index format."""
         from indexer import name_beside
 
         beside = await self._manifests.read(name_beside(self._name, commit))
@@ -268,7 +269,7 @@ class SharedRefs:
         return NamedRef(kind=kind, name=name, commit=commit, full_name=full_name)
 
     async def _publish(self, written: str, progress: Callable[[Progress], None] | None) -> str:
-        """Have an indexer publish the code at a ref, and return the commit; raises the error that it has met."""
+        """Have an indexer publish the code at a ref, and return the commit; raises its error."""
         log.info("%s is to be published at %s", self._name, written)
         async for step in await self._jobs.ask_for_refresh(f"{self._name}@{written}", join=True):
             if isinstance(step, RefreshReport):
@@ -279,7 +280,7 @@ class SharedRefs:
 
 
 def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-    """Leave it to anyone who follows to look now and then."""
+    """Do nothing: followers poll by themselves."""
     return nullcontext()
 
 

@@ -29,7 +29,7 @@ class RepositoryState:
 
     @property
     def index_time(self) -> float | None:
-        """When it was indexed, in seconds since the epoch."""
+        """The time of its indexing, in seconds since the epoch."""
         return self.status.indexed_at if self.status else None
 
     @property
@@ -52,7 +52,7 @@ class RepositoryState:
 async def read_state(
     name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchStatus] | None = None
 ) -> RepositoryState:
-    """Read the state of a repository; that it cannot be read is a state as well."""
+    """Read the state of a repository; an unreadable repository has a state too."""
     try:
         status = await read()
     except IndexerError as error:

@@ -34,7 +34,7 @@ _NEEDED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """The parts that processes share; a process that is alone has none."""
+    """The parts shared by processes; a single process has none."""
 
     answers: AnswerJobs | None = None
     refreshes: RefreshJobs | None = None
@@ -45,10 +45,10 @@ class Cluster:
 
 @asynccontextmanager
 async def open_cluster(settings: Settings, database: Database, owner: str, clock: Clock) -> AsyncIterator[Cluster]:
-    """Connect to what is shared, over the database that is shared as well; `owner` is the name of this process.
+    """Connect to the shared services over the shared database; `owner` is the name of this process.
 
-    Without an object store, processes share the answering, and each has its own indexes. Raises `InboxError`, or
-    `SegmentsUnavailable`.
+    Without an object store, processes share the answering, and each has its own indexes. Raises
+    `InboxError`, or `SegmentsUnavailable`.
     """
     if settings.database_url is None:
         yield Cluster()

@@ -98,7 +98,7 @@ async def open_monitoring(
 async def _enter(
     stack: AsyncExitStack, listening: AbstractAsyncContextManager[str], missing: str, *, needed: bool
 ) -> str:
-    """Start to listen, and return the address; empty, with a warning, if that fails and is not needed."""
+    """Start to listen, and return the address; empty, with a warning, if an optional listener fails."""
     try:
         return await stack.enter_async_context(listening)
     except SettingsError as error:

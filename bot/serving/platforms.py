@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformContext:
-    """The receivers of a platform's events: the conversations, and the server that its requests come in at."""
+    """The receivers of a platform's events: the conversations, and the server for its requests."""
 
     conversations: Conversations
     repositories: Repositories
@@ -86,7 +86,7 @@ class PlatformFactory:
 
 
 def list_platforms(settings: Settings) -> Mapping[str, PlatformFactory]:
-    """Return how each platform with a token is opened, by name; raises `SettingsError` if part of one is missing."""
+    """Return the factory of each platform with a token, by name; raises `SettingsError` for incomplete settings."""
     found: dict[str, PlatformFactory] = {}
     if settings.slack_bot_token is not None:
         from bot.adapters.slack.endpoint import PATH
@@ -104,7 +104,7 @@ def list_platforms(settings: Settings) -> Mapping[str, PlatformFactory]:
 
 
 def read_slack_options(settings: Settings) -> SlackOptions:
-    """Read how Slack is reached."""
+    """Read the connection settings of Slack."""
     from bot.adapters.slack.adapter import SlackOptions
 
     return SlackOptions(
@@ -135,7 +135,7 @@ async def _open_slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Plat
 
 
 def read_discord_options(settings: Settings) -> DiscordOptions:
-    """Read how Discord is reached."""
+    """Read the connection settings of Discord."""
     from bot.adapters.discord.adapter import DiscordOptions
 
     return DiscordOptions(

@@ -1,6 +1,6 @@
-"""Serves a team: every platform whose tokens are set, over one conversation core, until the process is ended.
+"""Serves a team: all configured platforms over one conversation core, until the process is ended.
 
-Without any platform the rest is served: repositories are watched, pushes are taken, and metrics shown.
+Without a platform, it still watches repositories, receives pushes and shows metrics.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DRAIN_SECONDS = 5.0  # for which answers may come to their end when the process 
 
 
 class TeamSurfaces:
-    """The surfaces for programs and people beside the chats."""
+    """The surfaces for programs and people, in addition to chats."""
 
     def __init__(self, *, has_api: bool, page: WebOptions | None = None) -> None:
         self._core = Late[SurfaceCore]()
@@ -65,7 +65,7 @@ class TeamSurfaces:
         self._mcp: McpEndpoint | None = None
 
     def make(self) -> Sequence[JoinServer]:
-        """Make those that are to be served; return what adds the paths of each to those of the server."""
+        """Create the configured surfaces; return the function that adds their paths to the server's."""
         joins: list[JoinServer] = []
         if self._has_api:
             from bot.surfaces.api.http_api import HttpApi  # FastAPI takes half a second to import
@@ -82,7 +82,7 @@ class TeamSurfaces:
 
     @asynccontextmanager
     async def serve(self, core: SurfaceCore) -> AsyncIterator[None]:
-        """Answer for as long as the context is open; at its end, what is not finished in time is interrupted."""
+        """Answer for as long as the context is open; at its end, unfinished answers are interrupted after a time."""
         self._core.open(core)
         try:
             async with nullcontext() if self._mcp is None else self._mcp.open(core):
@@ -93,7 +93,7 @@ class TeamSurfaces:
 
     @asynccontextmanager
     async def serve_page(self, core: SurfaceCore, team: TeamApp, conversations: Conversations) -> AsyncIterator[None]:
-        """Serve the page, where there is one, for as long as the context is open."""
+        """Serve the page, if there is one, for as long as the context is open."""
         if self._page is None:
             yield
             return
@@ -109,7 +109,7 @@ class PushedRefreshes:
         self._group = group
 
     def notify(self, repository: str, ref: str, _commit: str | None) -> None:
-        """Take note that a ref of a repository was pushed."""
+        """Note that a ref of a repository was pushed."""
         log.info("%s: %s was pushed", repository, ref)
         self._group.create_task(self._ask(repository))
 
@@ -128,7 +128,7 @@ PUSHES = "/webhooks/push"
 
 
 async def serve_team(settings: Settings, repository: Path, say: Announce, *, role: Role = "all") -> None:
-    """Serve until cancelled; the answers in progress are then finished, or handed over to another process."""
+    """Serve until cancelled; then finish the answers in progress, or hand them over to another process."""
     duties, clock, owner = assign_duties(role, settings), SystemClock(), make_process_name()
     opening = list_platforms(settings) if duties.is_on_platforms else {}
     doors = [path for factory in opening.values() for path in factory.doors] if duties.takes_events else []
@@ -186,7 +186,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
 
 
 def describe_role(role: Role) -> str:
-    """Say what a process of several does."""
+    """Describe the role of one of several processes."""
     return {
         "all": "This process receives questions, answers them and indexes, as others may.",
         "front": "This process receives questions, and others answer them.",
@@ -207,7 +207,7 @@ def describe_without_platform(settings: Settings) -> str:
 
 
 def make_retention(settings: Settings, team: TeamApp, published: SharedSegments | None) -> Retention:
-    """The daily sweep of the data folder, and of the store that this process publishes in."""
+    """Make the daily sweep of the data folder, and of the store that this process publishes in."""
     return Retention(
         home=settings.home,
         url=settings.database_url,
@@ -222,7 +222,7 @@ def make_retention(settings: Settings, team: TeamApp, published: SharedSegments 
 
 @dataclass(frozen=True, kw_only=True)
 class _Service:
-    """The parts of a process while it serves, and how those that depend on its duties are opened."""
+    """The parts of a serving process, and how to open those that depend on its duties."""
 
     settings: Settings
     role: Role
@@ -236,7 +236,7 @@ class _Service:
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # answers show another state than theirs
 
     def make_greeting(self) -> str:
-        """Say where the process listens, and what it serves."""
+        """Say which addresses the process listens on, and what it serves."""
         operations = self.operations
         listening = f" Listening at {operations.address}." if operations.address else ""
         metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
@@ -344,7 +344,7 @@ async def open_team_conversations(
 
 
 def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
-    """The services beside the chats, for people with a token, in a process that answers."""
+    """The non-chat services, for people with a token, in a process that answers."""
     is_served = duties.answers and bool(settings.mcp.tokens)
     if settings.web.enabled and duties.answers and not settings.mcp.tokens:
         log.warning("There is no page: nobody could sign in. List tokens in [[mcp.tokens]]; `citebot token` makes one.")
@@ -353,7 +353,7 @@ def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
 
 
 def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimits | None = None) -> ChatPolicy:
-    """The operator's decisions on chats."""
+    """Make the operator's policy for chats."""
     mask = make_redactor(settings)
     usual = QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day)
     return ChatPolicy(

@@ -50,7 +50,7 @@ def secure_folder(home: Path) -> None:
 
 
 def find_exposures(home: Path) -> Sequence[str]:
-    """Describe how other users could read or replace a data folder; empty if none can."""
+    """Describe how other users could read or replace a data folder; empty if they cannot."""
     if not home.exists():
         return []
     found = home.stat()

@@ -108,7 +108,7 @@ def _make_lease_clock(db: sqlite3.Connection) -> Callable[[], float]:
 
 
 def _has_handle(handles: str, channel: str, message: str) -> bool:
-    """Whether handles, written as JSON, have one of a message; most that are looked through do not."""
+    """Whether handles, written as JSON, have one of a message; most do not."""
     return json.dumps(message) in handles and any(
         handle["id"] == message and handle["channel"] == channel for handle in json.loads(handles)
     )

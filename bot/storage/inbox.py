@@ -123,7 +123,7 @@ class Inbox:
         return _make_entry(row) if row else None
 
     async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return where something was asked recently, the last one first."""
+        """Return the recently used channels, the last one first."""
         rows = await self._database.rows(
             "SELECT channel FROM inbox WHERE platform = ? AND workspace = ? "
             "GROUP BY channel ORDER BY max(received_at) DESC LIMIT ?",
@@ -153,7 +153,7 @@ class Inbox:
         return [_make_entry(row) for row in rows]
 
     async def count_before(self, entry: InboxEntry) -> int:
-        """Count the messages that are answered before one, as far as any of them still waits; else 0."""
+        """Count the messages to be answered before one that still waits; else 0."""
         rows = await self._fetch_rows(
             f"SELECT state, count(*) FROM inbox WHERE state IN ({list_states(OPEN)}) AND id < :id GROUP BY state",
             id=entry.id,
@@ -180,9 +180,10 @@ class Inbox:
         return _make_entry(row) if row else None
 
     async def begin_run(self, entry: InboxEntry) -> bool:
-        """Note that the run of a message begins, and that nothing in its conversation waits for a person any more.
+        """Note that a message's run begins, and that its conversation no longer waits for a person.
 
-        False if the message was edited, or taken by another process, meanwhile: then its run must not begin here.
+        False if the message was edited, or taken by another process, meanwhile: then its run must
+        not begin here.
         """
         return await self._change(
             BEGIN.make_statement(),
@@ -201,7 +202,7 @@ class Inbox:
         return row is None
 
     async def list_unfinished(self) -> Sequence[InboxEntry]:
-        """Return the messages that no process is at, oldest first."""
+        """Return the messages without a process, oldest first."""
         rows = await self._fetch_rows(
             f"SELECT {_COLUMNS} FROM inbox WHERE {FREE} ORDER BY id",
             owner=self.owner,
@@ -225,20 +226,20 @@ class Inbox:
         await self._change(BURY.make_statement("lease_until < lease_clock()"), owner=self.owner)
 
     async def excuse(self, held: Collection[InboxEntry]) -> None:
-        """Note that this process ends in order: if it is killed meanwhile, these messages are not the cause."""
+        """Note that this process shuts down in order: if it is killed meanwhile, these messages are not the cause."""
         if held:
             await self._change(EXCUSE.make_statement(holds=len(held)), **_make_claim_values(held))
 
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> bool:
         """Store the messages of a reply; False if the message was edited, or claimed by another process.
 
-        Until another claim, messages that were posted too late can be noted as well.
+        Until another claim, messages posted too late can be noted too.
         """
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         return await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
 
     async def settle(self, entry: InboxEntry, state: EndedState) -> bool:
-        """Note that a message is over; False if it was edited, or taken by another process, meanwhile."""
+        """Settle a message; False if it was edited, or taken by another process, meanwhile."""
         return await self._change(
             SETTLE.make_statement(), state=state, now=self._clock.now(),
             erased=_serialize_message(entry.message, erased=True, keeps_line=state == "paused"),
@@ -246,7 +247,7 @@ class Inbox:
         )  # fmt: skip
 
     async def withdraw(self, key: MessageKey) -> InboxEntry | None:
-        """Note that a message was deleted by its author; None if it is not known."""
+        """Note that a message was deleted by its author; None if it is unknown."""
         known = await self.find(key)
         if known is None:
             return None
@@ -257,7 +258,7 @@ class Inbox:
         return _make_entry(row) if row else None
 
     async def release(self, entry: InboxEntry) -> None:
-        """Hand a message over to whichever process comes next; this was no try."""
+        """Release a message for the next process; this does not count as a try."""
         await self._change(RELEASE.make_statement(), **_make_claim_values([entry]))
 
     async def hand_on(self, entry: InboxEntry) -> None:
@@ -265,7 +266,7 @@ class Inbox:
         await self._change(HAND_ON.make_statement(), **_make_claim_values([entry]))
 
     async def postpone(self, entry: InboxEntry, seconds: float) -> None:
-        """Let a message be tried again after a while."""
+        """Let a message be retried after a while."""
         await self._change(POSTPONE.make_statement(), seconds=seconds, **_make_claim_values([entry]))
 
     async def ask_to_stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
@@ -315,7 +316,7 @@ class Inbox:
         return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 
     async def check(self) -> None:
-        """Write a row that means nothing; raises `InboxError` if nothing can be stored."""
+        """Write a meaningless row; raises `InboxError` if nothing can be stored."""
         await self._database.check()
         await self._database.write(
             "INSERT INTO pulse (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at",
@@ -343,7 +344,7 @@ def _make_key_values(key: MessageKey) -> Mapping[str, str]:
 
 
 def _make_claim_values(held: Collection[InboxEntry]) -> Mapping[str, object]:
-    """Name claims, as a process does for a move of the holder."""
+    """Return a process's claim values for a holder's move."""
     values: dict[str, object] = {}
     for number, entry in enumerate(held):
         values |= {f"id{number}": entry.id, f"token{number}": entry.token, f"run{number}": entry.run_id}
@@ -351,7 +352,7 @@ def _make_claim_values(held: Collection[InboxEntry]) -> Mapping[str, object]:
 
 
 def _serialize_message(message: IncomingMessage, *, erased: bool = False, keeps_line: bool = False) -> str:
-    """Write a message down; one that is over without its text and order, and without how its author is reached."""
+    """Serialize a message; a finished one without its text, its order, and its author's address."""
     place = message.place if keeps_line or not erased else dataclasses.replace(message.place, line="")
     clean = dataclasses.replace(
         message,
@@ -399,7 +400,7 @@ def _make_entry(row: Sequence[Any]) -> InboxEntry:
 
 
 def make_process_name() -> str:
-    """Return a name for this process that no other has, before or after it."""
+    """Return a name unique to this process, past and future."""
     return f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}"
 
 
@@ -420,7 +421,7 @@ def is_process_dead(owner: str, own: str) -> bool:
 
 
 def _is_unburied(pid: str) -> bool:
-    """Whether a process has ended and its parent has not noticed yet: it takes signals like a living one."""
+    """Whether a process has ended but was not reaped: it takes signals like a living one."""
     try:
         status = Path("/proc", pid, "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:  # there is none, or a system that says nothing of this kind

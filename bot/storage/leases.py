@@ -48,12 +48,12 @@ class Lease:
     def is_sure(self) -> bool:
         """Whether nobody else can have it yet.
 
-        The time that passes while the process is stopped counts, and a clock that is set does not.
+        Time during which the process is paused counts, and changes of the clock do not.
         """
         return time.monotonic() < self._ends
 
     def prolong(self, asked_at: float) -> None:
-        """Note that it was given, or renewed, when that was asked for at a time of the monotonic clock."""
+        """Extend the lease from the time of its request, on the monotonic clock."""
         self._ends = asked_at + self.seconds
 
 
@@ -110,7 +110,7 @@ class Leases:
         return True
 
     async def release(self, lease: Lease) -> None:
-        """Give a lease back; one that another process has taken stays with that."""
+        """Release a lease, unless another process has taken it."""
         await self._change(END, lease)
 
     async def _change(self, writes: str, lease: Lease) -> bool:

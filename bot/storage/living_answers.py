@@ -67,7 +67,7 @@ _DIFFER = "UPDATE stored_queries SET difference = ? WHERE id = ? AND number = ?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedPlace:
-    """Lines that an answer cites, at the commit it was read at, with the names and numbers that its claims state."""
+    """Lines that an answer cites, at its commit, with the names and numbers in its claims."""
 
     mark: int
     repository: str
@@ -79,7 +79,7 @@ class CitedPlace:
 
     @property
     def lines(self) -> CitedLines:
-        """The lines, as the indexer follows them."""
+        """The lines in the indexer's form."""
         return CitedLines(path=self.path, start_line=self.start_line, end_line=self.end_line, words=self.words)
 
 
@@ -107,7 +107,7 @@ class FollowedPlace:
 
     @property
     def has_moved(self) -> bool:
-        """Whether it is elsewhere by now."""
+        """Whether it has moved."""
         cited, now = self.cited, self.now
         return (cited.path, cited.start_line, cited.end_line) != (now.path, now.start_line, now.end_line)
 
@@ -175,7 +175,7 @@ class LivingAnswerStore:
         return found[0] if found else None
 
     async def list_places(self, run_id: str) -> Sequence[FollowedPlace]:
-        """List the places that an answer cites."""
+        """List the cited places of an answer."""
         return await self._list_places("id = ? ORDER BY mark", (run_id[:_ID],))
 
     async def list_lagging_commits(self, repository: str) -> Sequence[str]:
@@ -204,7 +204,7 @@ class LivingAnswerStore:
         return found
 
     async def list_queries(self, repository: str) -> Sequence[FollowedQuery]:
-        """List the lookups in a repository that answers rest on."""
+        """List the lookups behind answers in a repository."""
         return await self._list_queries("repository = ?", repository)
 
     async def advance(
@@ -227,13 +227,13 @@ class LivingAnswerStore:
         ])  # fmt: skip
 
     async def list_answer_queries(self, run_id: str) -> Sequence[FollowedQuery]:
-        """List the lookups that an answer rests on."""
+        """List the lookups behind an answer."""
         return await self._list_queries("id = ? ORDER BY number", run_id[:_ID])
 
     async def note_changes(
         self, answer: str, since: str, changes: Sequence[str], links: Mapping[str, str] | None = None
     ) -> bool:
-        """Note the changed and moved evidence of an answer; return whether that is new.
+        """Record the changed and moved evidence of an answer; return whether that is new.
 
         An answer is edited when it becomes outdated, or up to date again; not for further changes.
         """
@@ -268,7 +268,7 @@ class LivingAnswerStore:
         await self._database.write(_END, {"again": int(again), "told": int(told), "id": answer.run_id[:_ID]})
 
     async def mark(self, run_id: str, **columns: int) -> bool:
-        """Note that an answer is watched or pinned, or is so no more; False if it is not followed."""
+        """Record whether an answer is watched or pinned; False if it is not followed."""
         named = ", ".join(f"{name} = :{name}" for name in columns)
         return await self._database.write(
             f"UPDATE living_answers SET {named} WHERE run_id = :run_id", {**columns, "run_id": run_id}
@@ -286,7 +286,7 @@ class LivingAnswerStore:
         await self._database.write("UPDATE living_answers SET due = 0 WHERE id = ?", (answer.run_id[:_ID],))
 
     async def forget_run(self, run_id: str) -> None:
-        """Drop the answer of the message that a run belongs to."""
+        """Drop the answer to the message of a run."""
         await self._database.run_all(_forget([run_id[:_ID]]))
 
     async def forget(self, conversation: str) -> None:
@@ -294,7 +294,7 @@ class LivingAnswerStore:
         await self._forget_where("conversation = ?", conversation)
 
     async def forget_old(self, before: float) -> None:
-        """Drop the answers of before a time."""
+        """Drop the answers from before a time."""
         await self._forget_where("at < ?", before)
 
     async def _forget_where(self, condition: str, value: object) -> None:

@@ -1,4 +1,4 @@
-"""Stores in Postgres the served generation of each repository's index: versions, and the pins on them."""
+"""Stores in Postgres the served generation of each repository's index: versions, and their pins."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ManifestTable:
         self._database = database
 
     async def identify_cluster(self) -> str:
-        """Return the id of the cluster, made when it is first asked for."""
+        """Return the id of the cluster, creating it if missing."""
         await self._rows(
             "INSERT INTO cluster (place, id) VALUES (1, :id) ON CONFLICT DO NOTHING RETURNING id", id=uuid.uuid4().hex
         )
@@ -62,7 +62,7 @@ class ManifestTable:
         return {str(repository): int(version) for repository, version in rows}
 
     async def list_manifests(self, repository: str) -> Sequence[Manifest]:
-        """Return all versions that are kept, oldest first."""
+        """List all kept versions, oldest first."""
         return [_make_manifest(row) for row in await self._rows(f"{_SELECT} ORDER BY version", repository=repository)]
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
@@ -91,13 +91,13 @@ class ManifestTable:
         return _make_manifest(rows[0]) if rows else None
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False if it has run out."""
+        """Extend a pin; False if it has expired."""
         sql = """UPDATE manifest_pins SET until = lease_clock() + :seconds
             WHERE holder = :holder AND until > lease_clock() RETURNING version"""
         return bool(await self._rows(sql, holder=holder, seconds=seconds))
 
     async def unpin(self, holder: str) -> None:
-        """End a pin; one that has run out is no error."""
+        """End a pin; an expired one is no error."""
         await self._rows("DELETE FROM manifest_pins WHERE holder = :holder RETURNING version", holder=holder)
 
     async def list_pinned(self, repository: str) -> Sequence[Pin]:
@@ -112,7 +112,7 @@ class ManifestTable:
         await self._rows(f"{_FORGET} RETURNING version", repository=repository, before=before)
 
     async def note_refs(self, repository: str, refs: ListedRefs) -> None:
-        """Note which refs a repository has by now."""
+        """Record the present refs of a repository."""
         sql = """INSERT INTO listed_refs (repository, refs) VALUES (:repository, :refs)
             ON CONFLICT (repository) DO UPDATE SET refs = excluded.refs RETURNING repository"""
         await self._rows(sql, repository=repository, refs=encode_refs(refs))

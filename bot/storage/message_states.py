@@ -112,7 +112,7 @@ def _make_guard(mover: Mover, holds: int) -> str:
 
 
 def name_claims(count: int, of: str = "") -> str:
-    """Write the condition that a message is under one of so many claims: `:id0`, `:token0`, `:run0` and so on."""
+    """Write the condition that a message has one of several claims: `:id0`, `:token0`, `:run0` and so on."""
     named = ", ".join(f"(:id{number}, :token{number}, :run{number})" for number in range(count))
     return f"({of}id, {of}claims, {of}run_id) IN (VALUES {named})"
 

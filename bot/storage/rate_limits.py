@@ -35,7 +35,7 @@ class QuestionCounter:
         self._limits = limits
 
     async def forget_old(self) -> None:
-        """Drop the counts of minutes and days that are over."""
+        """Drop the counts of past minutes and days."""
         await self._database.write("DELETE FROM usage WHERE ends < ?", (self._clock.now(),))
 
     async def count(self, message: IncomingMessage) -> None:
@@ -58,7 +58,7 @@ class QuestionCounter:
             raise SilentlyThrottled(sentence, retry_after=self._wait_for_next(_MINUTE))
 
     async def count_lookup(self, message: IncomingMessage) -> None:
-        """Count a lookup in the code by a program; raises `LimitReached` at many times as many as questions."""
+        """Count a program's lookup in the code; raises `LimitReached` at many times the limit of questions."""
         most = _LOOKUPS * self._limits.per_minute
         if await self._increment_count(message, _MINUTE, "lookups:") > most:
             wait = self._wait_for_next(_MINUTE)

@@ -72,11 +72,11 @@ class ThreadStore:
         return await self._change(_make_key(message), **columns)
 
     async def leave(self, message: IncomingMessage) -> None:
-        """Take part in the thread of a message no more."""
+        """Leave the thread of a message."""
         await self._database.write("UPDATE threads SET takes_part = 0 WHERE key = ?", (_make_key(message),))
 
     async def find(self, place: Place) -> ThreadState | None:
-        """Return a thread that is known."""
+        """Find a known thread."""
         return await self._read_row(place.key())
 
     async def settings(self, message: IncomingMessage) -> ThreadState:
@@ -108,7 +108,7 @@ class ThreadStore:
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
     async def _note_author(self, message: IncomingMessage) -> ThreadState | None:
-        """Add an author to a thread that citebot takes part in, and return it; None if it does not."""
+        """Add an author to a thread of citebot's, and return it; None for other threads."""
         while True:
             thread = await self.find(message.place)
             if thread is None or not thread.takes_part:

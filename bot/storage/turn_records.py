@@ -80,7 +80,7 @@ class FeedbackEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
-    """A question that was kept, masked, with the lookup that was chosen; `opinion` is the worst rating it got."""
+    """A kept question, masked, with the chosen lookup; `opinion` is its worst rating."""
 
     text: str
     lookup: str
@@ -153,7 +153,7 @@ class TurnRecordStore:
         return str(row[0]) if row else ""
 
     async def recent(self, *, since: float, most: int) -> Sequence[KeptTurn]:
-        """Return the turns since a time, the newest first, and no more than so many."""
+        """Return the turns since a time, newest first, up to a limit."""
         rows = await self._database.rows(
             "SELECT run_id, conversation, at, record FROM turns WHERE at >= ? ORDER BY at DESC, rowid DESC LIMIT ?",
             (since, most),
@@ -172,7 +172,7 @@ class TurnRecordStore:
         return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
 
     async def list_questions(self, *, since: float = 0.0) -> Sequence[AskedQuestion]:
-        """Return the questions that were kept since a time, oldest first."""
+        """Return the questions kept since a time, oldest first."""
         rows = await self._database.rows(
             "SELECT record, MIN(opinion) FROM turns t LEFT JOIN feedback f ON f.run_id = t.run_id "
             "WHERE t.at >= ? AND record LIKE ? GROUP BY t.run_id, record, t.at ORDER BY t.at, t.run_id",
@@ -193,7 +193,7 @@ class TurnRecordStore:
         )
 
     async def forget_old_questions(self, before: float, *, most: int = MAX_QUESTIONS) -> None:
-        """Drop the questions of before a time, and all but so many of the newest."""
+        """Drop the questions from before a time, and all but the newest few."""
         rows = await self._database.rows(
             "SELECT run_id, record, at FROM turns WHERE record LIKE ? ORDER BY at DESC, rowid DESC", (_WITH_QUESTION,)
         )

@@ -21,7 +21,7 @@ Reason = Literal[
 
 
 class SurfaceValue(BaseModel):
-    """A value that surfaces hand out: it does not change, and has no other fields."""
+    """An immutable value of a surface, without other fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -82,7 +82,7 @@ class Found:
 
 
 def add_place(arguments: type[Arguments]) -> type[Arguments]:
-    """Return the arguments of a lookup with the choice of the code that it reads."""
+    """Return the arguments of a lookup, with the choice of repository and commit."""
     return create_model(
         arguments.__name__,
         __base__=arguments,
@@ -203,7 +203,7 @@ class CodeLookups:
         )
 
     async def _describe_all(self, names: Sequence[str]) -> tuple[ListedRepository, ...]:
-        """Describe repositories; one that cannot be read does not hide the others."""
+        """Describe repositories; an unreadable one does not hide the others."""
         listed: list[ListedRepository] = []
         for name in names:
             try:
@@ -213,7 +213,7 @@ class CodeLookups:
         return tuple(listed)
 
     def _describe(self, name: str, status: IndexStatus) -> ListedRepository:
-        """Describe the index of a repository, except its place on disk."""
+        """Describe the index of a repository, without its place on disk."""
         indexed = datetime.fromtimestamp(status.indexed_at, UTC) if status.indexed_at is not None else None
         return ListedRepository(
             repository=name,

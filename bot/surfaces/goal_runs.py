@@ -91,7 +91,7 @@ class TeamGoalRuns:
 
     @property
     def is_on(self) -> bool:
-        """Whether goal runs are carried out here."""
+        """Whether goal runs are available here."""
         return self._deps.goals.runs is not None
 
     async def begin(

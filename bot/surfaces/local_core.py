@@ -1,4 +1,4 @@
-"""The core of the surfaces for the one person at this machine, to whom all is shown that their terminal shows."""
+"""The core of the surfaces for the one person at this machine, who may see everything that their terminal shows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class NamedRepositoryRouter:
-    """Takes the repositories that a question names, or the only one there is."""
+    """Chooses the repositories that a question names, or the only one."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._profiles = dict.fromkeys(names, RepositoryProfile())
@@ -42,7 +42,7 @@ class NamedRepositoryRouter:
             raise NotAllowed("There is no repository to ask about.")
 
     async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:  # noqa: ARG002
-        """Decide by what the question says."""
+        """Decide by the question."""
         message = entry.message
         if message.about:
             return RepositoryChoice(repositories=message.about, why="its author chose it", question=message.text)
@@ -62,7 +62,7 @@ async def open_local_core(
     *,
     say: Callable[[str], None],
 ) -> AsyncGenerator[SurfaceCore]:
-    """Open the core over some repositories; nothing is indexed before something is asked."""
+    """Open the core over some repositories; nothing is indexed before the first question."""
     async with AsyncExitStack() as stack:
         indexes, refs = await _open_indexes(settings, tables, stack, say)
         repositories = LocalRepositories(indexes, display, refs)
@@ -89,7 +89,7 @@ async def open_local_core(
 async def _open_indexes(
     settings: Settings, tables: Sequence[RepositoryTable], stack: AsyncExitStack, say: Callable[[str], None]
 ) -> tuple[Mapping[str, RepositoryIndex], Mapping[str, RefSource]]:
-    """Open the indexes by name, and what else each can be read at; one of several that cannot be keeps no other."""
+    """Open the indexes by name, and their other refs; a failure of one does not affect the others."""
     indexes: dict[str, RepositoryIndex] = {}
     refs: dict[str, RefSource] = {}
     for table in tables:

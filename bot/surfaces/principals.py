@@ -54,7 +54,7 @@ class Principal:
 
 
 def make_local_principal() -> Principal:
-    """Return the person at this machine, to whom everything is shown that their terminal shows."""
+    """Return the person at this machine, who may see everything that their terminal shows."""
     return Principal(name="you", platform="terminal", person="local")
 
 
@@ -85,7 +85,7 @@ def find_bearer(given: Sequence[str], tokens: Tokens) -> Principal | None:
 
 
 def make_token() -> str:
-    """Make a token that nobody can guess."""
+    """Make an unpredictable token."""
     return f"citebot_{secrets.token_urlsafe(TOKEN_BYTES)}"
 
 

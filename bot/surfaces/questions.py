@@ -72,7 +72,7 @@ _OUTCOMES: Mapping[str, TurnOutcome] = {"paused": "paused", "blocked": "blocked"
 
 
 def _watch_nothing(_: AgentEvent) -> None:
-    """Take no notice."""
+    """Do nothing."""
 
 
 class Questions:

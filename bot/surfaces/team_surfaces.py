@@ -35,7 +35,7 @@ class Late(Generic[T]):
         self._core = core
 
     def close(self) -> None:
-        """Serve nothing more; callers are asked to try again."""
+        """Serve nothing more; ask callers to try again."""
         self._core = None
 
     def get(self) -> T:
@@ -59,7 +59,7 @@ class SurfaceCore:
 
 
 def make_team_core(settings: Settings, team: TeamApp, conversations: Conversations) -> SurfaceCore:
-    """Make the core that shares gates, places and records with the chats of a process."""
+    """Make the core that shares checks, places and records with the chats of a process."""
     from bot.surfaces.goal_runs import TeamGoalRuns
 
     deps, library = conversations.deps, team.stock.library

@@ -196,7 +196,7 @@ def _handle_delivery(
     notify: Callable[[str, str, str | None], None],
     deliveries: SeenDeliveries,
 ) -> int:
-    """Report the pushes in an authentic delivery; return the status to answer with."""
+    """Report the pushes in an authentic delivery; return the response status."""
     event = read_event(request.headers)
     if is_ping(event):
         return 200
@@ -228,7 +228,7 @@ class SeenDeliveries:
         self._known: LRUCache[bytes, None] = LRUCache(most)
 
     def is_new(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Return whether a delivery came for the first time, and remember it; without an id it always did."""
+        """Return whether a delivery is new, and remember it; one without an id always is."""
         identity = next((f"{name} {headers[name]}" for name in _IDENTITIES if name in headers), None)
         if identity is None:
             return True

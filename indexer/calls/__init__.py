@@ -1,1 +1,1 @@
-"""The call graph: the uses of a name, and the definition that each one means."""
+"""The call graph: the uses of a name, and their definitions."""

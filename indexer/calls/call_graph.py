@@ -23,7 +23,7 @@ _MAX_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the 
 
 
 class CallGraph:
-    """Callers and callees at one generation, resolved when asked for."""
+    """Callers and callees at one generation, resolved on demand."""
 
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self._catalog = catalog
@@ -36,12 +36,12 @@ class CallGraph:
         return open_import_resolver(self._catalog, self._generation)
 
     def read_remembered(self, name: str) -> Sequence[Definition] | None:
-        """The definitions of a name that was asked for recently; takes no time."""
+        """Return the definitions of a recently requested name without delay."""
         with self._lock:
             return self._definitions.get(name)
 
     def definitions(self, name: str) -> Sequence[Definition]:
-        """Definitions by plain or qualified name; those in the case that was asked for come first and alone."""
+        """Return definitions by plain or qualified name; those with matching case come first and alone."""
         if (known := self.read_remembered(name)) is not None:
             return known
         found = tuple(self._find_definitions(name))
@@ -62,9 +62,9 @@ class CallGraph:
         return exact or found
 
     def callers(self, name: str, *, unresolved: bool = False) -> list[CallSite]:
-        """Every call that may mean one of the definitions of `name`, by path and line.
+        """Return every call that may mean a definition of `name`, by path and line.
 
-        With `unresolved` also the calls of that name on objects of which nothing is known; these have no callee.
+        With `unresolved`, include calls of that name on unknown objects; these have no callee.
         """
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = set(self.definitions(name))
@@ -72,7 +72,7 @@ class CallGraph:
         return [site for plain in plain_names for site in question.find_calls_to(plain, wanted, unresolved=unresolved)]
 
     def callees(self, name: str) -> list[CallSite]:
-        """Every call inside the definitions of `name`, by path and line; names from outside have no callee."""
+        """Return every call inside the definitions of `name`, by path and line; external names have no callee."""
         question = _Question(self._catalog, self._generation, self._modules)
         return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
 
@@ -95,7 +95,7 @@ def _is_in_module(definition: Definition, module: str) -> bool:
 
 
 class _Question:
-    """One question to the call graph: what it reads, it reads once."""
+    """One question to the call graph; each file is read once."""
 
     def __init__(self, catalog: Catalog, generation: int, modules: ImportResolver) -> None:
         self._catalog = catalog
@@ -123,7 +123,7 @@ class _Question:
                         yield self._make_site(path, use, None, is_ambiguous=True)
 
     def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
-        """Every use of a name, also where a file imports it under another one."""
+        """Yield every use of a name, also under other names in importing files."""
         uses = self._catalog.list_references_to(self._generation, name)
         for path, alias in self._catalog.aliases(self._generation, name):
             renamed = self._catalog.list_references_in(self._generation, path)
@@ -131,7 +131,7 @@ class _Question:
         return sorted(uses, key=lambda place: (place[0], place[1].line))
 
     def find_subclasses(self, name: str, wanted: frozenset[Definition]) -> Iterator[Subclass]:
-        """Yield what inherits from the wanted definitions, level by level; from the name alone if there are none."""
+        """Yield the subclasses of the wanted definitions, level by level; by name only if there are none."""
         seen: set[Definition] = set(wanted)
         names = {definition.symbol.name for definition in wanted} or {name}
         level = [(each, frozenset(one for one in wanted if one.symbol.name == each)) for each in sorted(names)]
@@ -148,7 +148,7 @@ class _Question:
             is_direct = False
 
     def _find_heirs(self, base: str, bases: frozenset[Definition]) -> Iterator[Definition]:
-        """Yield the types that inherit from one of the bases, or from the name alone if there are none."""
+        """Yield the types that inherit from one of the bases, or by name only if there are none."""
         for path, use in self._find_uses(base):
             if use.kind != "inherit" or not use.scope:
                 continue
@@ -180,7 +180,7 @@ class _Question:
                     )
 
     def _resolve(self, path: str, use: Reference) -> Resolution:
-        """Resolve by names and imports alone where that suffices: to look for the receiver's class takes longer."""
+        """Resolve by names and imports alone if that suffices, because finding the receiver's class takes longer."""
         site = self._inference.site(path, use)
         candidates = self._view.definitions(site.original_name, path)
         resolution = resolve_name(site, candidates)

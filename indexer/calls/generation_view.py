@@ -21,7 +21,7 @@ _SEPARATOR = re.compile(r"\.|::|->|\\")
 
 
 def open_import_resolver(catalog: Catalog, generation: int) -> ImportResolver:
-    """The modules of a generation, with the packages that its manifests name."""
+    """Open the modules of a generation, with the packages in its manifests."""
     rows = catalog.files(generation)
     manifests = {row.entry.path: catalog.text(row.blob) for row in rows if is_package_manifest(row.entry.path)}
     return ImportResolver([row.entry.path for row in rows], manifests)
@@ -56,13 +56,13 @@ class GenerationView:
         return [each for one in sorted(grouped, key=lambda one: one != ANY) for each in grouped[one]]
 
     def symbols(self, path: str) -> list[Symbol]:
-        """The definitions of a file, in its order."""
+        """Return the definitions of a file in order."""
         if path not in self._symbols:
             self._symbols[path] = self._catalog.symbols(self._generation, path)
         return self._symbols[path]
 
     def find_spanning(self, path: str, scope: str, line: int) -> Symbol | None:
-        """The definition of a qualified name that a line is in, the innermost of several."""
+        """Return the innermost definition of a qualified name that contains a line."""
         if path not in self._by_scope:
             by_scope: dict[str, list[Symbol]] = {}
             for each in self.symbols(path):
@@ -156,7 +156,7 @@ class GenerationView:
         return self._imports[path]
 
     def _make_source(self, path: str, name: str, imported: Import) -> ImportSource:
-        """Resolve an import: a module, or a name in one, followed through the modules that hand it on."""
+        """Resolve an import: a module, or a name in one, followed through re-exports."""
         module = self.modules.find(imported.module, path)
         if not imported.name:
             return _make_module_source(module)
@@ -194,7 +194,7 @@ class GenerationView:
 
 
 def _select_modules(files: frozenset[str], importer: str) -> frozenset[str]:
-    """Drop namesakes of a module: prose, and next to a Python module anything else that is no package."""
+    """Drop namesakes of a module: prose, and next to a Python module anything that is not a package."""
     if not importer.endswith(_PYTHON):
         return frozenset(file for file in files if not file.endswith(_PROSE))
     modules = frozenset(file for file in files if file.endswith((*_PYTHON, ".pyx")))

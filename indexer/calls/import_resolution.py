@@ -1,4 +1,4 @@
-"""Resolves an import to the files of the repository that it can mean."""
+"""Resolves an import to the possible files of the repository."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class ImportTarget:
 
 
 def is_package_manifest(path: str) -> bool:
-    """Whether a file names the package that its folder is, or where scripts import from."""
+    """Whether a file names the package of its folder, or the import folders of scripts."""
     name = path.rpartition("/")[2]
     return name in _MANIFESTS or name in _BASE_FILES
 
 
 class ImportResolver:
-    """The files of a repository by the modules that they are; `manifests` are texts by path."""
+    """The files of a repository by module; `manifests` are texts by path."""
 
     def __init__(self, paths: Iterable[str], manifests: Mapping[str, str]) -> None:
         self._files: dict[Parts, list[str]] = defaultdict(list)
@@ -194,7 +194,7 @@ def _resolve_rust_path(module: str, importer: PurePosixPath) -> tuple[Parts, Par
 
 
 def _resolve_relative(module: str, importer: PurePosixPath, suffix: str) -> Parts:
-    """The place that `./x`, `../x` (JavaScript), `.x` or `..x` (Python) means, seen from the importing file."""
+    """Resolve `./x`, `../x` (JavaScript), `.x` or `..x` (Python) from the importing file."""
     base = list(importer.parent.parts)
     if suffix in _PYTHON:
         name = module.lstrip(".")

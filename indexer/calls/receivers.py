@@ -1,4 +1,4 @@
-"""Finds type hints for receivers in a file's text: their declared types, or the values they are given."""
+"""Finds type hints for receivers in a file's text: their declared types, or their assigned values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MEANINGS: dict[str, Kind] = {"loop": "loop", "value": "value", "context": "valu
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TypeHint:
-    """One line on a variable: the `type` it has, the `value` it is given, or a `loop` that says neither."""
+    """One line about a variable: its `type`, its `value`, or a `loop` that gives neither."""
 
     line: int
     kind: Kind
@@ -63,7 +63,7 @@ class ChainStep:
 
 
 def find_type_hints(name: str, text: str, suffix: str) -> Iterator[TypeHint]:
-    """Everything that a file says of a variable or a field, in its order; lines are numbered from 1."""
+    """Find all type hints of a file for a variable or a field, in order; lines are numbered from 1."""
     pattern = _compile_hint_pattern(name, suffix)
     plain = name.rpartition(".")[2]
     number, start, end = 1, 0, -1
@@ -125,9 +125,9 @@ def _compile_hint_pattern(name: str, suffix: str) -> re.Pattern[str]:
 
 
 def split_chain(expression: str) -> tuple[ChainStep, ...]:
-    """The names of a chain of accesses and calls, empty for anything else.
+    """Return the names in a chain of accesses and calls, empty for anything else.
 
-    Text that ends within brackets is taken to end with them.
+    Text that ends within brackets is read as if they were closed.
     """
     text = _MADE_WITH.sub("", expression.strip())
     found: list[ChainStep] = []
@@ -236,7 +236,7 @@ def _split_outside(text: str, mark: str) -> Iterator[str]:
 
 
 def parse_result_type(name: str, signature: str, suffix: str) -> str:
-    """The text of the type that a function's signature says it returns, or nothing."""
+    """Return the return type in a function's signature, empty without one."""
     signature = signature[:_LONGEST_TYPE]
     language = find_language_by_ending(suffix) or _UNNAMED
     if language.name in {"python", "rust", "swift"}:

@@ -43,7 +43,7 @@ Lineages = tuple[Lineage, ...] | None
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScopedLine:
-    """A line of a file and the definition around it."""
+    """A line of a file with its surrounding definition."""
 
     path: str
     line: int
@@ -61,7 +61,7 @@ class TypeInference:
         self._followed: dict[tuple[str, TypeHint], Lineages] = {}
 
     def receivers(self, path: str, use: Reference) -> Lineages:
-        """The classes that a use's receiver can be of: none if from outside, None if it is not known."""
+        """Return the possible classes of a use's receiver: none for an external one, None if unknown."""
         place = ScopedLine(path=path, line=use.line, scope=use.scope)
         if not use.qualifier:
             return self._find_around(place) if has_implicit_self(path) else None
@@ -87,14 +87,14 @@ class TypeInference:
         return UseSite(path=path, use=use, qualified=qualified)
 
     def _find_around(self, place: ScopedLine) -> Lineages:
-        """The class around a place."""
+        """Return the class around a place."""
         key = (place.path, place.scope)
         if key not in self._surroundings:
             self._surroundings[key] = self._find_class_around(place)
         return self._surroundings[key]
 
     def _find_bases_around(self, place: ScopedLine) -> Lineages:
-        """Find the base classes of the class around a place; none if they come from outside."""
+        """Return the base classes of the class around a place; none if they are external."""
         around = self._find_around(place)
         return None if around is None else tuple(each[1:] for each in around if each[1:])
 
@@ -111,7 +111,7 @@ class TypeInference:
         return None
 
     def _find_lineage(self, definition: Definition) -> Lineage:
-        """A class and its bases, nearest first."""
+        """Return a class and its bases, nearest first."""
         key = (definition.path, definition.symbol.qualified_name)
         if key not in self._lineages:
             found = [definition]
@@ -126,7 +126,7 @@ class TypeInference:
         return self._lineages[key]
 
     def _find_classes(self, name: str, place: ScopedLine) -> Sequence[Definition]:
-        """The classes that a type's name means at a place."""
+        """Return the classes that a type's name means at a place."""
         qualifier, _, plain = re.sub(r"::|\\", ".", name).rpartition(".")
         types = [
             definition
@@ -139,7 +139,7 @@ class TypeInference:
         return resolve_name(self.site(place.path, use), types).targets
 
     def _resolve_type(self, text: str, place: ScopedLine) -> Lineages:
-        """The classes that a type expression allows."""
+        """Return the classes that a type expression allows."""
         names = parse_type_names(text)
         found: list[Lineage] = []
         for name in names:
@@ -157,7 +157,7 @@ class TypeInference:
         return known or self._view.find_qualifier_sources(place.path, name) is not None
 
     def _infer_value(self, text: str, place: ScopedLine, depth: int) -> Lineages:
-        """The classes that the value of an expression can be of."""
+        """Infer the classes of an expression's value."""
         if is_literal(text):
             return ()
         chain = split_chain(text)
@@ -328,7 +328,7 @@ class TypeInference:
 
 
 def _unite(results: Sequence[Lineages]) -> Lineages:
-    """All classes of several results; not known if one of them is not."""
+    """Unite the classes of several results; unknown if one of them is."""
     if not results or any(each is None for each in results):
         return None
     return tuple(dict.fromkeys(lineage for each in results for lineage in each or ()))

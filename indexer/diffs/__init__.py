@@ -1,1 +1,1 @@
-"""Differences between two commits: their common ancestor, the files that differ, and the changed lines."""
+"""Differences between two commits: their common ancestor, the changed files, and the changed lines."""

@@ -1,4 +1,4 @@
-"""Lists the indexed files that differ between two commits, with the number of lines added and removed."""
+"""Lists the indexed files that differ between two commits, with the number of added and removed lines."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> Mapp
 def _judge(
     raw: RawChange, older: Mapping[str, TreeEntry | str], newer: Mapping[str, TreeEntry | str]
 ) -> FileDifference | str:
-    """Return the contents of both sides, or why they are not to be shown."""
+    """Return the contents of both sides, or the reason for not showing them."""
     found: list[TreeEntry | None] = []
     for name, side in ((raw.old, older), (raw.new, newer)):
         entry = side.get(decode_output(name), "not indexed") if name else None
@@ -96,7 +96,7 @@ def _judge(
 
 
 def _count_lines(git: GitCommand, older: str, newer: str, files: Sequence[FileDifference]) -> Iterable[FileDifference]:
-    """Count the lines that each file has more and fewer; they stay unknown where git takes too long."""
+    """Count each file's added and removed lines; they stay unknown if git takes too long."""
     if not files:
         return files
     output = git.try_run("diff-tree", "--numstat", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS)

@@ -50,7 +50,7 @@ def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: S
 
 
 def _is_trivial(hunk: Hunk, old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether nothing differs but white space, or comments that are addressed to a checker."""
+    """Whether only white space or comments for a checker differ."""
     before, after = _take(old, hunk.old_line, hunk.old_count), _take(new, hunk.new_line, hunk.new_count)
     return _squeeze(before) == _squeeze(after)
 

@@ -1,4 +1,4 @@
-"""Follows cited lines through a push: one diff for all of them, and the arithmetic of its hunks for each."""
+"""Follows cited lines through a push: one diff for all of them, and arithmetic on its hunks."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def _squeeze(lines: Sequence[str]) -> str:
 
 
 def _has_lines(lines: Sequence[str], text: str) -> bool:
-    """Whether some of the lines, in their order, are a text that is squeezed."""
+    """Whether some of the lines, in order, form a squeezed text."""
     pieces = [_squeeze([line]) for line in lines]
     ends = list(accumulate(map(len, pieces), initial=0))
     whole, bounds = "".join(pieces), frozenset(ends)
@@ -239,7 +239,7 @@ def _has_lines(lines: Sequence[str], text: str) -> bool:
 
 
 def _is_rewrapped(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether lines were joined or split, with the brackets that this takes or makes superfluous."""
+    """Whether lines were only joined or split, with added or removed brackets."""
     without = str.maketrans("", "", "()")
     return len(old) != len(new) and _squeeze(old).translate(without) == _squeeze(new).translate(without)
 
@@ -254,7 +254,7 @@ def _means_the_same(old: Sequence[str], new: Sequence[str], path: str) -> bool:
 
 
 def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
-    """Return the words of the lines that only one side has."""
+    """Return the words of the lines on only one side."""
     before, after = (Counter(map(str.strip, side)) for side in (old, new))
     return list_words([*(before - after), *(after - before)])
 
@@ -267,7 +267,7 @@ def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
 
 
 def _cut_comment(line: str, marks: Sequence[str]) -> str:
-    """Return a line up to its comment, if it has one."""
+    """Return a line up to its comment, if any."""
     if line.lstrip().startswith(tuple(marks)):
         return ""
     ends = [at for mark in marks if (at := line.find(f" {mark}")) >= 0]

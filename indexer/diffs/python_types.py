@@ -22,7 +22,7 @@ def drop_types(lines: Sequence[str]) -> str | None:
 
 
 class _Untyped(ast.NodeTransformer):
-    """Takes annotations and docstrings out of definitions and assignments."""
+    """Removes annotations and docstrings from definitions and assignments."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
         if any(ast.unparse(one).rpartition(".")[2] == "overload" for one in node.decorator_list):

@@ -1,4 +1,4 @@
-"""Turns text into vectors: the port that the index sees, and the choice of an embedder by name."""
+"""Turns text into vectors: the port for the index, and the choice of an embedder by name."""
 
 from __future__ import annotations
 

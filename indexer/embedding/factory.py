@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class BundledEmbedder:
-    """The bundled embedder, opened at its first use: commands that embed nothing need no more than its name."""
+    """The bundled embedder, opened at its first use: commands that embed nothing need only its name."""
 
     @cached_property
     def _embedder(self) -> StaticEmbedder:
@@ -26,7 +26,7 @@ class BundledEmbedder:
 
     @cached_property
     def name(self) -> str:
-        """As `StaticEmbedder` has it."""
+        """The name of `StaticEmbedder`."""
         return read_static_name(MODEL_FOLDER)
 
     @property
@@ -35,11 +35,11 @@ class BundledEmbedder:
         return self._embedder.dimensions
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
-        """As `StaticEmbedder` does."""
+        """Embed documents by `StaticEmbedder`."""
         return self._embedder.embed_documents(inputs)
 
     def embed_query(self, text: str) -> FloatArray:
-        """As `StaticEmbedder` does."""
+        """Embed a question by `StaticEmbedder`."""
         return self._embedder.embed_query(text)
 
 

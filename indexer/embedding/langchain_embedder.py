@@ -1,4 +1,4 @@
-"""Any LangChain embedder as ours: batches side by side, with the time limits and retries that LangChain lacks."""
+"""A LangChain embedder: parallel batches, with the time limits and retries that LangChain lacks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ SHORT = 256  # numbers a vector, of models that can be asked for fewer than they
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingProvider:
-    """The names that a LangChain package uses; an empty name means that it has no such thing.
+    """The names in a LangChain package; an empty one means that the package has none.
 
-    `shortens` are models, by the start of their names, that return fewer numbers when asked to.
+    `shortens` are models, by prefix, that return fewer numbers on request.
     """
 
     package: str
@@ -40,7 +40,7 @@ class EmbeddingProvider:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def size(self, model: str) -> int | None:
-        """The length of a vector that the model is asked for; None if it decides."""
+        """The requested length of a vector; None if the model decides."""
         return SHORT if self.shortens and model.startswith(self.shortens) else None
 
 
@@ -137,7 +137,7 @@ class EmbedderRetryPolicy:
 
 
 class LangChainEmbedder:
-    """Embeds through a LangChain `Embeddings`; `dimensions` is asked from the model when it is not given."""
+    """Embeds through a LangChain `Embeddings`; without `dimensions`, the model is asked."""
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class LangChainEmbedder:
         return row
 
     def _ask_batches(self, batches: Sequence[list[str]]) -> Iterator[list[list[float]]]:
-        """Ask for the vectors of several batches side by side."""
+        """Request the vectors of several batches in parallel."""
         limits = self._patience
 
         def ask(texts: list[str]) -> list[list[float]]:
@@ -220,7 +220,7 @@ class LangChainEmbedder:
         return self._persist(lambda: self._embeddings.embed_query(text), limits.query_seconds, min(2, limits.attempts))
 
     def _persist(self, call: Callable[[], T], seconds: float, attempts: int) -> T:
-        """Make the call until it is answered; `EmbedderError` when it never is, or never can be."""
+        """Make the call until it is answered; `EmbedderError` if it fails for good."""
         attempt = 1
         while True:
             outcome = _start_call(call)
@@ -254,7 +254,7 @@ class LangChainEmbedder:
         return f"The embedder {self._name} {reason}; tried {attempts} time{'s' if attempts > 1 else ''}."
 
     def _check_vectors(self, vectors: Sequence[Sequence[float]], rows: int) -> FloatArray:
-        """Return the answer as a matrix, once it has the shape that was asked for."""
+        """Return the answer as a matrix, after checking its shape."""
         if len(vectors) != rows or any(len(vector) != self.dimensions for vector in vectors):
             lengths = sorted({len(vector) for vector in vectors})
             message = (

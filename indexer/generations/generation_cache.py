@@ -1,4 +1,4 @@
-"""Caches frequently read parts of a generation: the list of its files, and the last used files."""
+"""Caches frequently read parts of a generation: its file list, and recently used files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CachedFile:
     starts: Sequence[int]
 
     def between(self, start_line: int, end_line: int) -> str:
-        """The text of some lines, the last one included."""
+        """Return some lines, the last one included."""
         last = min(end_line, len(self.starts) - 1)
         return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
 
@@ -78,7 +78,7 @@ class GenerationCache:
         self._lock = Lock()
 
     def is_of(self, catalog: Catalog, generation: int) -> bool:
-        """Whether this is the cache of a generation of a catalog."""
+        """Whether this cache belongs to a generation of a catalog."""
         return self._catalog is catalog and self._generation == generation
 
     @cached_property
@@ -100,7 +100,7 @@ class GenerationCache:
 
     @property
     def listing_if_cached(self) -> FileListing | None:
-        """All files, if they were listed already."""
+        """All files, if cached."""
         return vars(self).get("listing")
 
     def row(self, path: str) -> FileRow | None:
@@ -130,7 +130,7 @@ class GenerationCache:
             return self._outlines.get(path)
 
     def outline(self, path: str) -> tuple[Symbol, ...]:
-        """The definitions of one file in its order, outer ones first; none if the generation has no such path."""
+        """Return the definitions of one file in order, outer ones first; none for an unknown path."""
         if (cached := self.get_cached_outline(path)) is not None:
             return cached
         outline = tuple(self._catalog.symbols(self._generation, path))

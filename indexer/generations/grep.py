@@ -62,7 +62,7 @@ def grep_texts(
 
 
 def _merge_lines(found: Sequence[Sequence[Match]]) -> list[Match]:
-    """Put the lines that patterns have found into the order of the files, each line once."""
+    """Merge the lines found by several patterns in file order, each line once."""
     if len(found) == 1:
         return list(found[0])
     files = {path: at for at, path in enumerate(dict.fromkeys(one.location.path for own in found for one in own))}

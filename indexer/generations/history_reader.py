@@ -37,7 +37,7 @@ DeployMarks = Callable[[], Awaitable[Mapping[str, DeployMark]]]  # the marks of 
 class HistoryReader:
     """The past of one commit; git runs in threads, and is given up after some seconds.
 
-    `find_ref` is asked for the names of branches that were not fetched, and of pull requests.
+    `find_ref` looks up branches that were not fetched, and pull requests.
     """
 
     def __init__(
@@ -153,11 +153,11 @@ class HistoryReader:
         return await asyncio.to_thread(self._repository.commits.list_origins, self._sha, location.path, lines)
 
     async def find_former_paths(self, name: str) -> Sequence[str]:
-        """Find the paths of removed files of a name, the last removed first; none if git takes too long."""
+        """Find the paths of removed files with a name, the last removed first; none if git takes too long."""
         return await asyncio.to_thread(self._repository.commits.find_removed, self._sha, name)
 
     async def owners(self, path: str) -> CodeOwners | None:
-        """Find who owns a path by the CODEOWNERS file of the commit."""
+        """Find the owners of a path by the CODEOWNERS file of the commit."""
         return await asyncio.to_thread(self._find_owners_now, path)
 
     def _find_owners_now(self, path: str) -> CodeOwners | None:

@@ -59,7 +59,7 @@ class RefreshParts:
 
 
 def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
-    """Restore the vectors of the current generation that the store has lost, without embedding anything again."""
+    """Restore lost vectors of the current generation, without embedding anything again."""
     generation, snapshot = current
     keys = parts.catalog.map_chunk_keys(generation.id)
     if parts.store is None or parts.store.count() >= len(set(keys.values())):
@@ -281,7 +281,7 @@ class _VectorFeed:
         self._done: list[NDArray[np.float16]] = []  # as they are stored beside the postings
 
     def add(self, keys: Sequence[str], inputs: Iterable[EmbeddingInput]) -> None:
-        """Take the chunks of a file."""
+        """Add the chunks of a file."""
         self._keys.extend(keys)
         self._inputs.extend(inputs)
         while len(self._keys) >= _BATCH:
@@ -318,11 +318,11 @@ class _VectorFeed:
 
 
 def make_content_key(path: str, chunk: Chunk) -> str:
-    """Name a chunk by everything that its vector depends on."""
+    """Name a chunk by all inputs of its vector."""
     content = "\0".join((path, chunk.scope, *chunk.names, "", chunk.text))
     return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
 
 
 def make_embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
-    """The text that is embedded for a chunk."""
+    """Make the text to embed for a chunk."""
     return EmbeddingInput(header=" ".join((path, chunk.scope, *chunk.names[:20])), body=chunk.text)

@@ -64,7 +64,7 @@ _DEEPEST = 4
 
 
 def mount_routes(sites: Sequence[RegistrationSite]) -> list[RegistrationSite]:
-    """Return registrations without mounts, each route below the paths that its file is mounted at."""
+    """Return registrations without mounts, each route below the paths of its file's mounts."""
     mounts = [site for site in sites if site.registration.kind == "mount"]
     by_file: dict[str, list[RegistrationSite]] = defaultdict(list)
     for path in {site.path for site in sites} if mounts else ():
@@ -144,7 +144,7 @@ class IndexReader:
         self._packages: dict[str, list[Registration]] = {}
 
     def follow(self, catch_up: Callable[[], Awaitable[bool]] | None) -> None:
-        """Have each "no" wait for newer commits first; None: no longer."""
+        """Make each "no" wait for newer commits first; None: no longer."""
         self._catch_up = catch_up
 
     @property
@@ -154,7 +154,7 @@ class IndexReader:
 
     @property
     def commit(self) -> Commit:
-        """The commit that everything is read at."""
+        """The pinned commit."""
         return self._generation.commit
 
     @property
@@ -164,7 +164,7 @@ class IndexReader:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The arrays that searches run on."""
+        """The arrays for searches."""
         return self._snapshot
 
     async def search(
@@ -480,6 +480,6 @@ class IndexReader:
 
 
 def _make_prefixes(folders: Sequence[str]) -> tuple[str, ...]:
-    """Make prefixes of the paths, with a slash at their end, of these folders or files and all that is below them."""
+    """Make prefixes for files and folders, with a slash at the end of folders."""
     names = (PurePosixPath(folder.strip("/")).as_posix() for folder in folders)
     return tuple("" if name == "." else f"{name}/" for name in names)

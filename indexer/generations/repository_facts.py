@@ -84,7 +84,7 @@ def find_introduction(name: str, path: str, language: str, text: str) -> tuple[P
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Whether a paragraph says something: a slogan of a few words does, a badge or a heading does not."""
+    """Whether a paragraph has content: a short slogan counts, a badge or a heading does not."""
     words = list(dropwhile(_EMOJI.fullmatch, " ".join(lines).split()))
     return len(words) >= _FEWEST_WORDS and not _NO_PROSE.match(words[0])
 

@@ -109,7 +109,7 @@ class CommitQueries:
         return self._git.try_run("merge-base", *options, seconds=_TIMEOUT_SECONDS) is not None
 
     def find_removed(self, sha: str, name: str) -> tuple[str, ...]:
-        """Find paths of removed files of a name, the last removed first; none if git takes too long."""
+        """Find the paths of removed files with a name, the last removed first; none if git takes too long."""
         options = ("--diff-filter=D", "--no-renames", "--name-only", "-z", "--format=")
         output = self._git.try_run("log", *options, "--end-of-options", sha, "--", seconds=_TIMEOUT_SECONDS) or b""
         wanted = os.fsencode(name)
@@ -161,7 +161,7 @@ class CommitQueries:
 
 
 def _read_people(output: bytes, lines: Counter[str], left_out: Collection[str]) -> Iterator[Contributor]:
-    """Read who wrote the commits of a log, newest first, by name."""
+    """Read the authors of a log, newest first, by name."""
     fields = iter(output.split(b"\0")[:-1])
     names: dict[bytes, str] = {}
     commits: dict[str, list[tuple[str, int]]] = {}

@@ -15,7 +15,7 @@ from indexer.text.notebooks import is_notebook, read_notebook
 
 
 class UnfitContents(Exception):
-    """The contents of a file are not indexed; the message is the reason."""
+    """The contents of a file cannot be indexed; the message gives the reason."""
 
 
 def read_contents(path: str, data: bytes, marks: FileAttributes = UNMARKED, *, usual: str = "") -> str:
@@ -34,7 +34,7 @@ MAX_LOCK_BYTES = 8_000_000
 
 
 def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | str:
-    """Return the lines of a file; or the reason why it is not indexed."""
+    """Return the lines of a file, or the reason why it is not indexed."""
     data = next(data for _, data in repository.iter_blobs([entry.blob]))
     usual = "" if is_utf8(data) else repository.usual_encoding
     try:

@@ -110,7 +110,7 @@ _LONG_LINE = 1000  # bytes; people break lines long before that
 class FileSelection:
     """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts.
 
-    Files of `large` are indexed up to 20 MB, whatever they hold.
+    Files of `large` are indexed up to 20 MB, whatever their kind.
     """
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = (), large: Sequence[str] = ()) -> None:
@@ -119,20 +119,20 @@ class FileSelection:
         self._large = compile_globs(large) if large else None
 
     def is_selected(self, path: str) -> bool:
-        """Tell whether the operator wants a file."""
+        """Whether the operator wants a file."""
         if self._exclude is not None and self._exclude.match_file(path):
             return False
         return self._include is None or self._include.match_file(path)
 
     def is_large(self, path: str) -> bool:
-        """Tell whether the operator has raised the limit of size for a file."""
+        """Whether the operator has raised the size limit for a file."""
         return self._large is not None and self._large.match_file(path)
 
 
 def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason | None:
-    """Tell why a file is not indexed by what is known before reading it, or None.
+    """Return why a file is not indexed, as far as known before reading it, or None.
 
-    `linguist-vendored=false` and `linguist-generated=false` rule out that reason, and no other.
+    `linguist-vendored=false` and `linguist-generated=false` rule out only that reason.
     """
     name = PurePosixPath(path).name.lower()
     if _has_secret_name(path.lower(), name) or redact_secrets(path) != path:  # a name is shown wherever its file is
@@ -145,7 +145,7 @@ def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason
 
 
 def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> Reason | None:
-    """Tell why a file is not indexed now that its bytes are there, or None."""
+    """Return why a file is not indexed, given its bytes, or None."""
     if len(data) > _find_limit(PurePosixPath(path).suffix.lower(), marks):
         return "too large"
     if is_lfs_pointer(data):
@@ -181,12 +181,12 @@ def _judge_format(name: str, size: int, marks: FileAttributes) -> Reason | None:
 
 
 def _find_limit(suffix: str, marks: FileAttributes) -> int:
-    """Return how many bytes a file may have; most of a notebook is outputs, which are left out before it is judged."""
+    """Return the byte limit of a file; most of a notebook is outputs, which are removed before it is judged."""
     return MAX_LARGE_BYTES if suffix == ".ipynb" or marks.is_large else MAX_BYTES
 
 
 def _is_minified(path: str, data: bytes) -> bool:
-    """Tell whether most of the bytes are in lines too long to be written by hand."""
+    """Whether most of the bytes are in lines too long to be written by hand."""
     if len(data) < 5 * _LONG_LINE or PurePosixPath(path).suffix.lower() in _PROSE:
         return False
     if len(data) < 150 * (data.count(b"\n") + 1):

@@ -21,7 +21,7 @@ _OWNED_PATH = compile_pattern(r"repository at '(.+)'")
 
 
 def make_open_error(start: Path, complaint: str) -> RepositoryError:
-    """Say why git opens no repository at a path."""
+    """Make the error for a path where git opens no repository."""
     if "dubious ownership" in complaint:
         match = _OWNED_PATH.search(complaint)
         place = match[1] if match else format_path(start)
@@ -39,7 +39,7 @@ def make_open_error(start: Path, complaint: str) -> RepositoryError:
 
 
 def make_command_error(git_dir: Path, complaint: str) -> RepositoryError:
-    """Say why a command failed in a repository that was opened."""
+    """Make the error for a failed command in an open repository."""
     if is_damage(complaint):
         return make_missing_object_error(_find_error_line(complaint), git_dir)
     return RepositoryError(
@@ -102,7 +102,7 @@ _MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
 
 
 class GitCommand:
-    """Runs git in one git directory, shielded from the environment and from the repository's configuration."""
+    """Runs git in one directory, shielded from the environment and from the repository's configuration."""
 
     def __init__(self, git_dir: Path, *options: str) -> None:
         self.git_dir = git_dir

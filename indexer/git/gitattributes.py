@@ -52,7 +52,8 @@ class _Pattern:
 class GitAttributes:
     """The attributes of the files of one commit.
 
-    The patterns come from the repository, so they run on RE2, in linear time, and their number is limited.
+    The patterns come from the repository, so they run on RE2, in linear time, and their number is
+    limited.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
@@ -65,7 +66,7 @@ class GitAttributes:
             log.warning("%d patterns of attributes are invalid, such as %.100r.", len(refused), refused[0].glob)
 
     def of(self, path: str) -> FileAttributes:
-        """Look up the marks of a file."""
+        """Look up the attributes of a file."""
         marks: dict[str, Any] = {}
         for matcher, declared in self._batches:
             for index in sorted(matcher.Match(path) or ()):
@@ -73,7 +74,7 @@ class GitAttributes:
         return FileAttributes(**marks) if marks else UNMARKED
 
     def _add(self, patterns: list[_Pattern]) -> list[_Pattern]:
-        """Compile patterns into one matcher, or into several where RE2 runs out of memory; return those it refuses."""
+        """Compile patterns into one matcher, or into several if RE2 runs out of memory; return those it refuses."""
         options = re2.Options()
         options.log_errors = False
         matcher = re2.Set.FullMatchSet(options)

@@ -1,4 +1,4 @@
-"""The head of a local repository; changes are noticed by the modification times of a few small files."""
+"""The head of a local repository; modification times of a few small files reveal changes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LocalHead:
 
 
 def _find_common_folder(git_dir: Path) -> Path:
-    """Find the folder that a worktree shares with the others."""
+    """Return the folder that a worktree shares with others."""
     try:
         shared = (git_dir / "commondir").read_text(encoding="utf-8", errors="surrogateescape").strip()
     except OSError:

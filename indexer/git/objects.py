@@ -1,4 +1,4 @@
-"""The files of a commit as git lists them, and the contents of their blobs, read from one running process."""
+"""The files of a commit in git's list, and the contents of their blobs, read from one running process."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _MAX_FOLDERS = 5_000  # listed one by one where git cannot list a whole tree
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeEntry:
-    """A file of a commit that the path rules let through; `size` is in bytes.
+    r"""A file of a commit that passes the path rules; `size` is in bytes.
 
-    Bytes of the name that are not UTF-8 are written as `\\xNN` in `path`. `marks` are passed on to `judge_content`.
+    Bytes of the name that are not UTF-8 are written as `\xNN` in `path`. `marks` are passed on to
+    `judge_content`.
     """
 
     path: str
@@ -39,7 +40,7 @@ class TreeEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Omission:
-    """Something in the tree of a commit that is not indexed, and why."""
+    """An unindexed entry of a commit's tree, with the reason."""
 
     path: str
     reason: str
@@ -47,14 +48,14 @@ class Omission:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeListing:
-    """The files of a commit: those to read, and those that the rules left out."""
+    """The files of a commit: those to read, and those that the rules omit."""
 
     entries: tuple[TreeEntry, ...]
     omissions: tuple[Omission, ...]
 
 
 def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLimits) -> tuple[str, ...]:
-    """Say that files of a repository are left out because there are too many; nothing if none are."""
+    """Say that files of a repository are omitted because there are too many; empty if none are."""
     left = sum(count for reason, count in skipped.items() if reason in OVER)
     by_reason = {OVER_FILES: "`max_index_files`", OVER_BYTES: "`max_index_megabytes`"}
     names = dict.fromkeys(by_reason.get(reason, "`max_index_chunks`") for reason in sorted(OVER & {*skipped}))
@@ -68,7 +69,7 @@ def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLi
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeChanges:
-    """The difference between two commits: what is now at the paths that were touched, to be read or left out."""
+    """The difference between two commits: the present files at touched paths, to read or omit."""
 
     touched: frozenset[str]
     entries: tuple[TreeEntry, ...]
@@ -77,11 +78,11 @@ class TreeChanges:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeItem:
-    """One item of `git ls-tree -r -z`; `size` is None for a submodule, and where the object is missing.
+    r"""One item of `git ls-tree -r -z`; `size` is None for a submodule or a missing object.
 
-    Folders are among the items only where their own objects are missing.
+    Folders are among the items only if their own objects are missing.
 
-    `path` is `name` as text, in which bytes that are not UTF-8 are written as `\\xNN`.
+    `path` is `name` as text, with bytes that are not UTF-8 written as `\xNN`.
     """
 
     mode: str
@@ -105,7 +106,7 @@ class TreeItem:
 
     @classmethod
     def parse_all(cls, output: bytes) -> list[TreeItem]:
-        """Read every item that git printed."""
+        """Read all items that git printed."""
         return [cls.parse(line) for line in output.split(b"\0") if line]
 
 
@@ -129,7 +130,7 @@ def read_tree(git: GitCommand, sha: str, *names: bytes) -> list[TreeItem]:
 
 
 def _walk_tree(git: GitCommand, sha: str) -> list[TreeItem]:
-    """List a tree folder by folder, as far as their objects are there; past a limit, folders count as missing."""
+    """List a tree folder by folder, as far as its objects exist; past a limit, folders count as missing."""
     items: list[TreeItem] = []
     folders = [(b"", git.run("ls-tree", "-z", "--full-tree", sha))]
     for folder, output in folders:
@@ -147,7 +148,7 @@ def _walk_tree(git: GitCommand, sha: str) -> list[TreeItem]:
 
 
 def _add_sizes(git: GitCommand, sha: str, items: Sequence[TreeItem]) -> list[TreeItem]:
-    """Add the sizes of the objects that are there."""
+    """Add the sizes of the existing objects."""
     objects = git.run("rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", sha).split()
     present = {sha.decode() for sha in objects if not sha.startswith(b"?")} & {item.sha for item in items}
     process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
@@ -158,7 +159,7 @@ def _add_sizes(git: GitCommand, sha: str, items: Sequence[TreeItem]) -> list[Tre
 
 
 def describe_partial(repository: str, place: Path, skipped: Mapping[str, int]) -> tuple[str, ...]:
-    """Say that a partial clone lacks files of the commit, and how to fetch them; nothing if it lacks none."""
+    """Say that a partial clone lacks files of the commit, and how to fetch them; empty if it lacks none."""
     left = skipped.get(NOT_FETCHED, 0)
     sentence = (
         f"{left:,} {'file' if left == 1 else 'files'} of {repository} {'is' if left == 1 else 'are'} not indexed: the "
@@ -169,7 +170,7 @@ def describe_partial(repository: str, place: Path, skipped: Mapping[str, int]) -
 
 
 class BlobReader:
-    """A `git cat-file --batch` process that is started when first needed, and kept running."""
+    """A `git cat-file --batch` process, started on demand and kept running."""
 
     def __init__(self, git: GitCommand, git_dir: Path) -> None:
         self._git = git
@@ -178,7 +179,7 @@ class BlobReader:
         self._lock = threading.Lock()
 
     def read(self, shas: Sequence[str]) -> list[bytes]:
-        """Read a window of blobs; the requests must fit a pipe, as no reply is read before all are sent."""
+        """Read a window of blobs; the requests must fit a pipe, because no reply is read before all are sent."""
         with self._lock:
             process = self._process or self._git.start("cat-file", "--batch")
             self._process = process

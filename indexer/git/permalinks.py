@@ -1,4 +1,4 @@
-"""Web addresses of lines at a commit, from the address that a repository is fetched from."""
+"""Web addresses of lines at a commit, derived from a repository's fetch address."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class ScratchCopy:
         return await self._git("cat-file", "blob", f"HEAD:{file}")
 
     async def commit(self, file: str, content: bytes, *, author: str, message: str) -> str:
-        """Commit a file with new content, in the name of somebody; return the commit."""
+        """Commit a file with new content under some name; return the commit."""
         mode = await self._find_mode(file) or "100644"
         with tempfile.NamedTemporaryFile() as written:
             written.write(content)

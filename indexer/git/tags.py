@@ -66,7 +66,7 @@ class TagList:
         return max(same_line or older, key=lambda each: each[0])[1] if older else None
 
     def list_in(self, place: str, *options: str) -> list[Tag]:
-        """List the refs in a place that name commits, newest first."""
+        """List the refs to commits below a prefix, newest first."""
         found = list_refs(self._git, place, *options, most=MAX_TAGS)
         return [replace(one, name=one.name.removeprefix(f"{place}/")) for one in found]
 
@@ -160,7 +160,7 @@ class ReleaseQueries:
     def find_first(self, shas: Sequence[str], marks: Collection[str] = ()) -> Mapping[str, str] | None:
         """Find the oldest release of each commit; none for an unreleased one. None without any release.
 
-        Tags that are one of the `marks`, or match one, are no releases: they mark deployments.
+        Tags that are or match one of the `marks` are deployments, not releases.
         """
         tags = self._tags.list_tags()
         versions = {tag.name for tag in tags if is_release(tag.name)}
@@ -187,7 +187,7 @@ class ReleaseQueries:
         return {sha: names[name] for sha, name in found.items() if name in names}
 
     def _name_commits(self, shas: Sequence[str], *options: str) -> Mapping[str, str]:
-        """Name each commit by the nearest of some refs that have it."""
+        """Name each commit by the nearest ref that contains it."""
         output = self._git.try_run("name-rev", "--name-only", *options, *shas, seconds=_TIMEOUT_SECONDS)
         names = [_STEPS.sub("", name.removeprefix("tags/")) for name in decode_output(output or b"").splitlines()]
         return dict(zip(shas, names, strict=False))
@@ -199,7 +199,7 @@ class ReleaseQueries:
     def compare(
         self, tag: Tag, shas: Sequence[str], held: str, *, name: str, written: str, marks: Collection[str]
     ) -> Deployment:
-        """Describe a deployment, and the commits that it lacks."""
+        """Describe a deployment, and its missing commits."""
         output = self._git.try_run(
             "rev-list", f"--max-count={_MAX_LACKING}", *shas, held, f"^{tag.sha}", "--", seconds=_TIMEOUT_SECONDS
         )

@@ -1,4 +1,4 @@
-"""Files as a refresh has them parsed: many at a time, in order, and none a second time over which a parser failed."""
+"""Parses files for a refresh: many at a time, in order, and never twice after a parser failed on one."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Parsers:
             self._pool.close()
 
     def map_plain_reasons(self) -> Mapping[str, PlainReason]:
-        """Return why contents are read as plain text, by their blob id."""
+        """Return the reasons for reading contents as plain text, by blob id."""
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}
 
@@ -136,7 +136,7 @@ class Parsers:
 
 
 def make_parse_key(entry: TreeEntry) -> str:
-    """Name everything that the result of parsing depends on."""
+    """Name all inputs of parsing."""
     given = repr((FORMAT, entry.blob, astuple(entry.marks), reduce_path(entry.path)))
     return hashlib.blake2b(given.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 

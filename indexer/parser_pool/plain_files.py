@@ -31,7 +31,7 @@ Reasons = Mapping[str, PlainReason]
 
 
 class PlainFiles:
-    """By git's name of the contents and by grammar, of all repositories of a data folder. Opened for each use."""
+    """By git's content id and by grammar, for all repositories of a data folder. Opened for each use."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / FILE

@@ -43,7 +43,7 @@ class Job:
 
 
 class Lane(threading.Thread):
-    """Works on jobs until a None; `retire` is asked before it ends because there have been none for `idle` seconds."""
+    """Works on jobs until a None; before ending after `idle` seconds without jobs, it asks `retire`."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class Lane(threading.Thread):
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Have it end at once, from another thread: its jobs fail."""
+        """Stop it immediately from another thread: its jobs fail."""
         self._is_stopped = True
         if (parser := self._parser) is not None:
             parser.kill()
 
     def run(self) -> None:
-        """Work."""
+        """Work on jobs."""
         try:
             while self._take_jobs():
                 try:
@@ -84,7 +84,7 @@ class Lane(threading.Thread):
             self._release_parser()
 
     def _take_jobs(self) -> bool:
-        """Take some jobs, waiting for the first of them; False if no more will come."""
+        """Take some jobs, waiting for the first; False if no more will come."""
         while len(self._given) < AT_HAND:
             try:
                 job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)

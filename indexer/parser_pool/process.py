@@ -29,10 +29,10 @@ OUT_OF_MEMORY = 3  # the exit code of a parser that may take no more
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Limits in seconds and bytes; a file that exceeds one is kept as plain text.
+    """Limits in seconds and bytes; a file that exceeds one is read as plain text.
 
-    `tree` is the CPU time for a syntax tree, `cpu` the CPU time after which the parser is killed, `wall` the longest
-    wait for a reply, and `idle` the time that a parser waits for its next file.
+    `tree` is the CPU time for a syntax tree, `cpu` the CPU time after which the parser is killed,
+    `wall` the longest wait for a reply, and `idle` the time that a parser waits for its next file.
     """
 
     tree: float = 3.0
@@ -57,7 +57,7 @@ class ParserEnded(Exception):
 
 
 class ParserProcess:
-    """A parser, used by one thread except `kill`; it ends with this process, however that ends."""
+    """A parser, used by one thread except for `kill`; it ends with this process in any case."""
 
     def __init__(self, module: str, limits: Limits) -> None:
         self._limits = limits
@@ -102,7 +102,7 @@ class ParserProcess:
         return body
 
     def kill(self) -> None:
-        """End the parser at once; another thread that waits for a reply gets `ParserEnded`."""
+        """Kill the parser; another thread waiting for a reply gets `ParserEnded`."""
         self._process.kill()
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class ParserProcess:
             self._selector.unregister(self._stdin)
 
     def _explain_end(self) -> ParserEnded:
-        """Find out from its exit status and its last words why the parser ended."""
+        """Explain why the parser ended, by its exit status and last words."""
         self.kill()  # it may have closed its output and gone on
         status = self._process.wait()
         complaint = self._read_complaint()
@@ -193,7 +193,7 @@ class ConfinedWorker:
         self._lock = threading.Lock()
 
     def exchange(self, body: bytes) -> bytes | None:
-        """Return the answer to a request; None if none came in time, or none can come."""
+        """Return the reply to a request; None if none came in time, or none can come."""
         with self._lock:
             try:
                 if self._process is None:

@@ -1,7 +1,7 @@
-"""The messages between citebot and its parsers: values, and their form on the wire, which is only data.
+"""The messages between citebot and its parsers: values, and their pure data form.
 
-A parser has read hostile text with code in C. So nothing in its reply is executed, as a pickle would be, and unexpected
-forms are errors.
+A parser has read hostile text with code in C. So nothing in its reply is executed, as a pickle
+would be, and unexpected forms are errors.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class ParsedContents:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SkippedFile:
-    """Why the contents of a file are not indexed."""
+    """The reason why the contents of a file are not indexed."""
 
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failed:
-    """A file made a parser raise an error, which is a mistake of ours; the parser continues."""
+    """A parser raised an error for a file, which is a bug; the parser continues."""
 
     traceback: str
 
@@ -93,7 +93,7 @@ def unpack_request(body: bytes) -> Request:
 
 
 def pack_reply(reply: Reply) -> bytes:
-    """Write a reply as a frame; `MemoryError` for one that is too long."""
+    """Write a reply as a frame; `MemoryError` for an overlong one."""
     if isinstance(reply, SkippedFile):
         return _pack_frame(("unfit", reply.reason))
     if isinstance(reply, Failed):
@@ -114,7 +114,7 @@ def pack_reply(reply: Reply) -> bytes:
 
 
 def unpack_reply(body: bytes) -> Reply:
-    """Read a reply; `Malformed` if it is none."""
+    """Read a reply; `Malformed` for anything else."""
     try:
         kind, *rest = ormsgpack.unpackb(body)
         if kind == "contents":

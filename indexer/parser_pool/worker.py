@@ -156,7 +156,7 @@ def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
 
 
 def _end_over(ended: CtagsEnded) -> NoReturn:
-    """End, as a parser does over such a file: another ctags cannot be started from here, but by the next parser."""
+    """End like a parser on such a file: only the next parser can start another ctags."""
     if ended.reason == "time":
         os.kill(os.getpid(), signal.SIGPROF)
     sys.stderr.write(str(ended))
@@ -170,7 +170,7 @@ def _send_frame(replies: BinaryIO, frame: bytes) -> None:
 
 
 def _stop_with_parent(lifeline: int) -> None:
-    """Have the kernel end this process when the other end of a pipe is closed, which nobody writes to."""
+    """Make the kernel end this process when the other end of a pipe is closed; nobody writes to it."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
     signal.signal(signal.SIGIO, signal.SIG_DFL)

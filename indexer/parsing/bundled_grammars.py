@@ -1,4 +1,4 @@
-"""Loads grammars out of the wheel that bundles many in an archive: into memory, and checked by their hashes."""
+"""Loads grammars from the wheel that bundles many in an archive: into memory, checked by hashes."""
 
 from __future__ import annotations
 

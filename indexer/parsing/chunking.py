@@ -144,7 +144,7 @@ def _merge_pieces(pieces: list[Rows], lines: SizedLines, limit: int, merge_below
 
 
 class SizedLines:
-    """The lines of a file with the size of any run of them available."""
+    """The lines of a file, with the size of any run of them."""
 
     def __init__(self, text: str) -> None:
         self.texts = text.split("\n")

@@ -86,7 +86,7 @@ class Contents:
 
 
 class _Page:
-    """A text that code is taken out of."""
+    """A text from which code is extracted."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -94,7 +94,7 @@ class _Page:
         self._starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))
 
     def line(self, place: int) -> int:
-        """Return the line of a place, from 1."""
+        """Return the line of a position, from 1."""
         return bisect_right(self._starts, place)
 
     def keep(self, ranges: Iterable[Range]) -> str:
@@ -111,14 +111,14 @@ class _Page:
         return "".join([*pieces, _blank(self.text[at:])])
 
     def add_code(self, language: str, ranges: Iterable[Range], *, only_uses: bool = False) -> None:
-        """Have ranges parsed together, in one language."""
+        """Add ranges to parse together, in one language."""
         kept = self.keep(ranges)
         if kept and not kept.isspace():
             opening = "<?php " if language == "php" else ""
             self.contents.parts.append(Part(language=language, text=opening + kept, only_uses=only_uses))
 
     def add_use(self, name: str, place: int) -> None:
-        """Note that the markup uses a name."""
+        """Add a use of a name by the markup."""
         qualifier, _, last = name.rpartition(".")
         if last not in _KEYWORDS and last.isidentifier():
             use = Reference(name=last, qualifier=qualifier, kind="call", line=self.line(place), scope="")
@@ -129,7 +129,7 @@ class _Page:
         self.contents.imports.append(Import(module=module, name=name, alias=name, line=self.line(place)))
 
     def add_symbol(self, name: str, kind: SymbolKind, place: Range, signature: str) -> None:
-        """Note a definition that the markup makes."""
+        """Add a definition by the markup."""
         first, last = map(self.line, place)
         self.contents.symbols.append(
             Symbol(
@@ -138,7 +138,7 @@ class _Page:
         )
 
     def add_calls(self, start: int, end: int) -> None:
-        """Note the calls and the filters of an expression in a language without a grammar."""
+        """Add the calls and filters of an expression in a language without a grammar."""
         code = _STRING.sub(lambda match: " " * len(match[0]), self.text[start:end])
         for pattern in (_CALL, _FILTER):
             for match in pattern.finditer(code):
@@ -146,7 +146,7 @@ class _Page:
 
 
 def find_contents(language: str, path: str, text: str) -> Contents:
-    """Find the code in a file of a language that is a container; a component is named by its file."""
+    """Find the code in a container file; a component is named by its file."""
     page = _Page(text)
     _READERS[language](page)
     del page.contents.parts[_MAX_PARTS:]
@@ -211,7 +211,7 @@ def _add_braces(page: _Page, markup: str) -> None:
 
 
 def _read_scripts(page: _Page) -> tuple[str, bool]:
-    """Add the scripts of a page and its tags of components; return the rest, and whether a script is TypeScript."""
+    """Add the scripts and component tags of a page; return the rest, and whether a script is TypeScript."""
     found: dict[str, list[Range]] = {}
     hidden: list[Range] = []
     low, at, unclosed = page.text.translate(_LOWER), 0, 0
@@ -302,7 +302,7 @@ def _find_closing(text: str, start: int, pair: str) -> int:
 
 
 def _read_tags(language: str) -> Callable[[_Page], None]:
-    """Make a reader of code between `<%` and `%>`, as ERB and EJS have it."""
+    """Make a reader of code between `<%` and `%>`, as in ERB and EJS."""
 
     def read(page: _Page) -> None:
         _read_scripts(page)

@@ -1,4 +1,4 @@
-"""Finds definitions with universal-ctags, a program of the machine, in languages that no grammar reads."""
+"""Finds definitions with the universal-ctags program, in languages without a grammar."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CtagsEnded(Exception):
 
 
 class Ctags:
-    """A running universal-ctags, confined, that is given one file after the other."""
+    """A running, confined universal-ctags that reads one file after the other."""
 
     def __init__(self, process: subprocess.Popen[bytes], version: str) -> None:
         if process.stdin is None or process.stdout is None:
@@ -95,7 +95,7 @@ class Ctags:
                 pipe.close()
 
     def find_symbols(self, language: str, text: str, *, seconds: float) -> tuple[Symbol, ...]:
-        """Return the definitions of a file; raises `CtagsEnded` if the program has not survived it."""
+        """Return the definitions of a file; raises `CtagsEnded` if the program ended."""
         known = find_language(language)
         if known is None or not known.ctags:
             return ()
@@ -119,7 +119,7 @@ class Ctags:
         self._renew_time(_START_SECONDS)
 
     def _renew_time(self, seconds: float) -> None:
-        """Let it spend so much CPU time from here on; the kernel ends it otherwise."""
+        """Extend its limit of CPU time, after which the kernel ends it."""
         self._seconds = seconds
         with suppress(OSError):  # it has ended, which the answer tells
             spent = time.clock_gettime((~self._process.pid << 3) | 2)  # the kernel's name for the clock of a process

@@ -85,7 +85,7 @@ def _compile_line_comment(name: str) -> re.Pattern[str]:
 
 
 def read_docstring(source: bytes, body: int) -> str:
-    """Return the first sentence of the string that a body begins with, or an empty string."""
+    """Return the first sentence of the string at the start of a body, or an empty string."""
     opening = _DOCSTRING.match(source, body)
     if opening is None:
         return ""

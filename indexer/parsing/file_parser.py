@@ -45,7 +45,7 @@ _MAX_INSIDE = 5  # headings of one piece that are named besides its enclosing on
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Heading:
-    """A title, the row that it begins on, and how deep it is nested, 1 for the outermost."""
+    """A title, its first row, and its nesting level, 1 for the outermost."""
 
     row: int
     level: int
@@ -53,7 +53,7 @@ class Heading:
 
 
 def find_headings(language: str, texts: Sequence[str]) -> tuple[Heading, ...]:
-    """Find the headings of a document in order; none in a language that is no markup."""
+    """Find the headings of a document in order; none in other languages."""
     if language not in {"markdown", "rst"}:
         return ()
     rows = find_markdown_headings(texts) if language == "markdown" else find_rst_headings(texts)
@@ -164,7 +164,7 @@ def _is_minified(lines: SizedLines, text: str) -> bool:
 
 
 def _split_document(path: str, language: str, lines: SizedLines) -> tuple[list[Rows], list[str]]:
-    """Cut a text that is no code, and name the section that each piece is in."""
+    """Split a document, and name the section of each piece."""
     kind = "markdown" if language == "mdx" else language
     pieces = list(_split_text(path, kind, lines))
     return pieces, name_sections(find_headings(kind, lines.texts), pieces)

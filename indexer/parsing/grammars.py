@@ -46,7 +46,7 @@ def prepare_bundled() -> None:
 
 
 class _Reading:
-    """A text as the parser reads it. The last piece is kept: tree-sitter looks at it after releasing it."""
+    """A text for the parser. The last piece is kept, because tree-sitter looks at it after releasing it."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
@@ -60,7 +60,7 @@ class _Reading:
 
 @cache
 def _load_grammar(grammar: Grammar) -> Language:
-    """Import the wheel of a grammar; only files of that language pay for it."""
+    """Import the wheel of a grammar, only for files of its language."""
     if not has_own_wheel(grammar):
         return Language(load_bundled(grammar.bundled))
     module = importlib.import_module(grammar.package)
@@ -138,7 +138,7 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
 
 @cache
 def _list_roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
-    """Return for every pattern of the query the roles that it captures."""
+    """Return the captured roles of every pattern of the query."""
     source = load_query(grammar.query)
     query = _compile_query(grammar, source)
     starts = [query.start_byte_for_pattern(index) for index in range(query.pattern_count)]
@@ -147,7 +147,7 @@ def _list_roles(grammar: Grammar) -> tuple[tuple[str, ...], ...]:
 
 
 def count_error_bytes(grammar: Grammar, root: Node) -> int:
-    """Count the bytes that the parser could make nothing of."""
+    """Count the bytes that the parser could not make sense of."""
     if not root.has_error:
         return 0
     covered = end = 0

@@ -1,4 +1,4 @@
-"""The grammars that are installed here, and how each language is read with them."""
+"""The installed grammars, and how to read each language with them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def has_own_wheel(grammar: Grammar) -> bool:
 
 
 def list_languages() -> list[ReadLanguage]:
-    """List every language that files are recognized as, in the order of their names."""
+    """List every recognized language by name."""
     rows = []
     for language in LANGUAGES:
         if language.ctags:

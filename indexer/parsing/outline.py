@@ -32,7 +32,7 @@ _SIGNATURE_LIMIT = 300
 
 @dataclass(kw_only=True, slots=True)
 class OutlineEntry:
-    """One definition, or a scope that is none: bytes from `start` to `end`, rows from 0 with attributes included."""
+    """One definition or other scope: bytes from `start` to `end`, rows from 0 with attributes included."""
 
     name: str
     owner: str
@@ -191,7 +191,7 @@ def _nest_entries(entries: list[OutlineEntry], end: int, *, joins_clauses: bool)
 
 
 class ScopeMap:
-    """Answers which definition is the innermost around a place."""
+    """Finds the innermost definition around a place."""
 
     def __init__(self, entries: Sequence[OutlineEntry]) -> None:
         self._around = [entry for entry in entries if entry.is_scope()]
@@ -274,7 +274,7 @@ def make_symbols(
 
 
 def _make_signature(source: bytes, entry: OutlineEntry) -> str:
-    """Return the declaration up to its body on one line, without comments and the sign that opens the body."""
+    """Return the declaration up to its body on one line, without comments and the opening sign."""
     end = min(entry.body, entry.end, entry.start + 4 * _SIGNATURE_LIMIT)
     head = source[entry.start : end].decode("utf-8", "ignore").rstrip()
     if "\n" in head or "/*" in head:

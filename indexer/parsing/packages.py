@@ -23,8 +23,9 @@ _LONGEST_WAY = 5  # packages between one and what the project declares
 class _Entries:
     """The place of packages in a file: keys on the path, `*` for any.
 
-    The name is the key, or the member `name`; the version the member `version`, or the text. `needs` are members that
-    list the package's requirements; the member `kind` says `direct` for the project's own requirements.
+    The name is the key, or the member `name`; the version the member `version`, or the text.
+    `needs` are members that list the package's requirements; the member `kind` says `direct` for
+    the project's own requirements.
     """
 
     at: tuple[str, ...]
@@ -257,7 +258,7 @@ def _cut(text: str) -> str:
 
 
 def _find_ways(packages: Sequence[_Package]) -> Mapping[str, tuple[str, ...]]:
-    """Find through which packages each gets into the project, the shortest way from one that nothing else needs."""
+    """Find the shortest dependency path to each package from one that nothing else needs."""
     needed = {name for one in packages for name in one.needs}
     needs: dict[str, list[str]] = {}
     for one in packages:

@@ -32,7 +32,7 @@ _GOPKG_VERSION = re.compile(r"\.v\d+$")
 
 
 def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tuple[Reference, ...]:
-    """Return calls and base classes in the order of the file, each with the definition that it is in."""
+    """Return calls and base classes in file order, each with its surrounding definition."""
     # A chain of calls begins in one place, but each name in it ends in its own.
     uses: dict[int, tuple[ReferenceKind, Node, Node | None]] = {}
     for captures in findings.get("call", ()):
@@ -55,7 +55,7 @@ def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tupl
 
 
 def _drop_silent(ends: Iterable[int], findings: Findings) -> list[int]:
-    """Return in order the ends of those names that are not within a silent node."""
+    """Return the ends of names outside silent nodes, in order."""
     silent = iter(
         sorted((n.start_byte, n.end_byte) for found in findings.get("silent", ()) for n in found.get("silent", ()))
     )
@@ -95,7 +95,7 @@ def _shorten_qualifier(qualifier: bytes) -> str:
 
 
 def find_imports(findings: Findings, grammar: Grammar, source: bytes) -> tuple[Import, ...]:
-    """Return every imported name in the order of the file."""
+    """Return every imported name in file order."""
     # The key is a place, so that a pattern with an alias completes what the one without found.
     imports: dict[tuple[int, int], Import] = {}
     for captures in chain(findings.get("from", ()), findings.get("default", ())):
@@ -126,7 +126,7 @@ def _read_bare(node: Node, source: bytes) -> str:
 
 
 def _make_default_alias(node: Node, module: str, grammar: Grammar) -> str:
-    """Return the name that the file uses for a whole module: none for a file that is merely included or run."""
+    """Return the file's name for a whole module: none for a merely included or executed file."""
     if grammar.separator == "/":
         parts = [part for part in module.split("/") if not _GO_VERSION.fullmatch(part)] or [module]
         return _GOPKG_VERSION.sub("", parts[-1])
@@ -136,7 +136,7 @@ def _make_default_alias(node: Node, module: str, grammar: Grammar) -> str:
 
 
 def _read_import_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Import]:
-    """Read `use a::{b, c as d}` and similar in every language that nests or renames so."""
+    """Read `use a::{b, c as d}` and similar in every language with nested or renamed imports."""
     text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
     statement = _IMPORT_WORDS.sub("", " ".join(_strip_comments(text).split()))
     line = node.start_point[0] + 1

@@ -1,1 +1,1 @@
-"""Other branches, tags, commits and pull requests of a repository: which are named, and their generations."""
+"""Other branches, tags, commits and pull requests of a repository, and their generations."""

@@ -67,7 +67,7 @@ class Address:
 
     @property
     def authority(self) -> str:
-        """Host and port, as credentials are tied to them."""
+        """Host and port, to which credentials are tied."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
@@ -78,7 +78,7 @@ class Address:
 
     @property
     def key(self) -> str:
-        """The common part of all addresses of one repository: the web server and the project, but not the scheme."""
+        """The common part of all addresses of one repository: the web server and the project, without the scheme."""
         host = _SSH_HOSTS.get(self.host, self.host.removeprefix("www."))
         is_usual = self.scheme == "ssh" or self.port in {None, _USUAL_PORTS.get(self.scheme)}
         return f"{host if is_usual else f'{host}:{self.port}'}/{self.project}"
@@ -102,7 +102,7 @@ def format_address(url: str) -> str:
 
 
 def is_same_repository(one: str, other: str) -> bool:
-    """Whether two addresses lead to the same repository; an invalid one leads to none."""
+    """Whether two addresses lead to the same repository; invalid ones never do."""
     try:
         return Address.parse(one).key == Address.parse(other).key
     except BadAddress:

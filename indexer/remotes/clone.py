@@ -56,9 +56,9 @@ class _Advertised:
 
 
 class RemoteClone:
-    """The clone of one remote; its `HEAD` is the branch that is followed, at the commit fetched last.
+    """The clone of one remote; its `HEAD` is the followed branch, at the last fetched commit.
 
-    A fetch that fails changes nothing. Clones that share `slots` fetch only so many at a time.
+    A failed fetch changes nothing. Clones that share `slots` limit simultaneous fetches.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class RemoteClone:
             draft.replace(self.path / _LISTING)
 
     def read_refs(self) -> dict[str, str]:
-        """Return the branches and tags that the host listed last, by their full names; none before it was asked."""
+        """Return the host's last listed branches and tags by full name; none before the first listing."""
         try:
             refs = json.loads((self.path / _LISTING).read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -200,7 +200,7 @@ class RemoteClone:
                     await self._read_local("update-ref", "-d", name)
 
     async def _read_local_head(self) -> tuple[str, str] | None:
-        """Read the branch and the commit that were fetched last."""
+        """Read the last fetched branch and commit."""
         head = await self._run_local("symbolic-ref", "--quiet", "HEAD")
         commit = await self._run_local("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
         if head.status or commit.status:

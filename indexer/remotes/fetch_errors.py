@@ -45,7 +45,7 @@ _REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
 
 
 def make_fetch_error(remote: RemoteRepository, complaint: str) -> RemoteError:
-    """Say why git could not fetch."""
+    """Make the error for a failed fetch."""
     _, token = remote.sign_in or ("", "")
     text = redact_address(complaint, *filter(None, [token]))[-_LONGEST_COMPLAINT:]
     state = next((state for state, words in _WORDS.items() if words.search(text)), None)
@@ -62,7 +62,7 @@ def make_fetch_error(remote: RemoteRepository, complaint: str) -> RemoteError:
 
 
 def make_clone_error(remote: RemoteRepository, complaint: str, folder: Path) -> RemoteError:
-    """Say why the clone itself cannot be read or written."""
+    """Make the error for an unreadable or unwritable clone."""
     error = make_fetch_error(remote, complaint)
     if error.state == "disk full":
         return error
@@ -120,7 +120,7 @@ def format_branch(name: str) -> str:
 
 
 def _find_reason(complaint: str) -> str:
-    """Find the line with git's reason, shortened; the host's own text is not repeated."""
+    """Find git's line with the reason, shortened; the host's own text is not repeated."""
     lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith(("remote:", "warning:"))]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
     line = re.sub(r"^(?:fatal|error): ", "", errors[0]) if errors else "no reason given"

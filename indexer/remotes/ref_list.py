@@ -1,4 +1,4 @@
-"""The branches, tags and pull requests that a repository has by now, and which of them a written name means."""
+"""The present branches, tags and pull requests of a repository, and the meaning of written names."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _KINDS: Mapping[str, RefKind] = {"refs/heads/": "branch", "refs/remotes/origin/"
 
 
 def is_ref_name(name: str) -> bool:
-    """Whether git would take this for the name of a branch or a tag, and for nothing else."""
+    """Whether git accepts this unambiguously as the name of a branch or a tag."""
     return 0 < len(name) <= _LONGEST and not _NO_NAME.search(name)
 
 
 def fits_branch(name: str, patterns: Sequence[str]) -> bool:
-    """Whether a branch is one of those that are kept, by their names or patterns such as `release-*`."""
+    """Whether a branch is kept, by name or by a pattern such as `release-*`."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -71,12 +71,12 @@ class RefTable:
         return NamedRef(kind="tag", name=found.name, commit=found.sha, full_name=f"refs/tags/{found.name}")
 
     def _find_latest(self, name: str) -> NamedRef | None:
-        """Find the newest finished version where that is asked for, else the newest tag."""
+        """Find the newest finished version if that is wanted, else the newest tag."""
         newest = [*self._list_releases(), *self._list_tags()][:1] if name.casefold() in _LATEST else []
         return self._find_tag(newest[0].name) if newest else None
 
     def _list_releases(self) -> Sequence[Tag]:
-        """List the finished versions, the newest first."""
+        """List the finished versions, newest first."""
         releases = [tag for tag in self._list_tags() if is_release(tag.name)]
         return sorted(releases, key=lambda tag: read_version(tag.name) or (), reverse=True)
 
@@ -105,37 +105,37 @@ class RefTable:
 
 
 class RefList:
-    """Asks git which refs a repository has; only names that it has listed are ever handed back to it."""
+    """Lists the refs of a repository; only listed names are ever passed back to git."""
 
     def __init__(self, git: GitCommand) -> None:
         self._git = git
 
     def read(self) -> RefTable:
-        """List the branches, the tags of commits and the pull requests that are here."""
+        """List the local branches, tags of commits, and pull requests."""
         return RefTable({ref.name: ref.sha for ref in list_refs(self._git, *_PLACES, most=MOST_REFS)})
 
     def find_commit(self, written: str) -> NamedRef | None:
-        """Find a commit by seven characters of its id or more; None if there is none, or more than one."""
+        """Find a commit by at least seven characters of its id; None if there is none, or more than one."""
         sha = resolve_commit(self._git, written.strip()) if SHA.fullmatch(written.strip()) else ""
         return NamedRef(kind="commit", name=sha[:12], commit=sha) if sha else None
 
     def find_head(self, ref: str) -> str:
-        """Return the full name of the branch that a name such as HEAD stands for; empty if that is a commit."""
+        """Return the full name of the branch behind a name such as HEAD; empty for a commit."""
         output = self._git.try_run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", ref)
         return decode_output((output or b"").split(b"\n")[-2]) if output else ""
 
     def has_commit(self, sha: str) -> bool:
-        """Whether a commit is here."""
+        """Whether a commit exists here."""
         return bool(SHA.fullmatch(sha)) and resolve_commit(self._git, sha) == sha
 
     def count_changes(self, old: str, new: str) -> int | None:
-        """Count the files that differ between two commits; None if one of them is not here, or git takes too long."""
+        """Count the files that differ between two commits; None if one of them is missing, or git takes too long."""
         options = ("-r", "--no-renames", "--name-only", "-z")
         output = self._git.try_run("diff-tree", *options, "--end-of-options", old, new, seconds=_TIMEOUT_SECONDS)
         return None if output is None else output.count(b"\0")
 
     def find_merged(self, written: str, ref: str) -> NamedRef | None:
-        """Find the commit that brought a pull request into a ref, by its number in the message."""
+        """Find the commit that merged a pull request into a ref, by the number in its message."""
         found = _NUMBER.fullmatch(written.strip())
         if found is None:
             return None
@@ -154,7 +154,7 @@ class RefList:
 
 
 def parse_full_name(name: str) -> tuple[str, RefKind]:
-    """Return what people call a ref that has a full name, and its kind; else a pull request has a sign before it."""
+    """Return the displayed name of a full ref, and its kind; else a pull request has a sign before it."""
     for prefix, kind in _KINDS.items():
         if name.startswith(prefix):
             return name.removeprefix(prefix), kind
@@ -186,7 +186,7 @@ _FORMS: dict[str, tuple[str, ...]] = {
 
 
 def list_pull_refs(address: Address, number: int) -> Sequence[str]:
-    """Return the refs that may be a pull request's on a host, the likeliest first; none where it has no such refs."""
+    """List the possible refs of a pull request on a host, the likeliest first; none if it has none."""
     labels = address.host.split(".")
     for name, forms in _FORMS.items():
         if address.host == name or address.host.endswith(f".{name}") or name in labels[:-1]:

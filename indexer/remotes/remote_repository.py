@@ -60,7 +60,7 @@ class RemoteRepository:
 
     @property
     def sign_in(self) -> tuple[str, str] | None:
-        """User and token, in this order; None if nobody signs in."""
+        """User and token, in this order; None without a token."""
         if self.token is None:
             return None
         address = self.address
@@ -68,7 +68,7 @@ class RemoteRepository:
 
     @property
     def folder_name(self) -> str:
-        """A name for the clone's folder: readable, and unique to this name and address."""
+        """A readable folder name, unique to this name and address."""
         address = self.address
         place = hashlib.blake2b(f"{self.name}\0{address.key}\0{address.path}".encode(), digest_size=6).hexdigest()
         return f"{re.sub(r'[^A-Za-z0-9_-]', '-', self.name)[:60]}-{place}.git"

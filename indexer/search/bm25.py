@@ -54,7 +54,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         self.idf: NDArray[np.float64] = np.where(nd > 0, idf, 0.0)
 
     def weight(self, term: str) -> float:
-        """The idf of a term, 0 for one that no document has."""
+        """Return the idf of a term, 0 for an unknown one."""
         return next((weight for _, weight in self._find_known_terms((term,))), 0.0)
 
     def get_scores(self, query: Sequence[str]) -> Scores:

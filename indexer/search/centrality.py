@@ -1,4 +1,4 @@
-"""Scores how central each chunk is in the graph of uses of names: a signal of the ranking."""
+"""Scores each chunk's centrality in the graph of uses of names, a signal of the ranking."""
 
 from __future__ import annotations
 

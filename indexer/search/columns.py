@@ -54,7 +54,7 @@ class DefinitionTable:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tables:
-    """Three tables that belong together: the chunks and the definitions of a file are runs of rows, in its order."""
+    """Three related tables: the chunks and the definitions of a file are runs of rows, in its order."""
 
     files: FileTable
     chunks: ChunkTable
@@ -106,7 +106,7 @@ def _take_rows(stacked: Sequence[Table], rows: Rows, **known: Any) -> Table:
 
 
 def make_string_column(values: Sequence[str]) -> Strings:
-    """A column of texts."""
+    """Make a column of texts."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

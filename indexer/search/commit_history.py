@@ -98,7 +98,7 @@ class CommitHistory:
 
 
 def make_empty_history() -> CommitHistory:
-    """The history of a repository that nobody has committed to."""
+    """Make the history of a repository without commits."""
     nothing = PostingsBuilder(Vocabulary())
     return CommitHistory(
         words=Vocabulary(), terms=nothing.build(), paths=Vocabulary(), touched=nothing.build_term_lists()

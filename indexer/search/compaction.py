@@ -1,4 +1,4 @@
-"""Makes one segment of several, so that neither their number nor what is dead in them grows."""
+"""Merges segments, so that neither their number nor their dead rows grow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _MAX_WORDS = 2  # for each of the first segment, which had none that was not use
 def compact_if_needed(snapshot: Snapshot) -> Snapshot:
     """Return the same snapshot with fewer segments, if that is due.
 
-    The work grows with the changes: a large segment waits until many rows came after it, or died in it.
+    The work grows with the changes: a large segment waits until many rows came after it, or died in
+    it.
     """
     sizes = [segment.size for segment in snapshot.segments]
     first = len(sizes) - 1
@@ -38,7 +39,7 @@ def compact_if_needed(snapshot: Snapshot) -> Snapshot:
 
 
 def compact(snapshot: Snapshot) -> Snapshot:
-    """The same snapshot in one segment, in its own order and without the words that nothing uses any more."""
+    """Return the same snapshot in one segment, in its own order and without unused words."""
     segment = _merge_segments(snapshot.segments, snapshot.order)
     terms = np.unique(np.concatenate([getattr(segment, name).terms for name in POSTINGS]))
     names = np.unique(segment.tables.definitions.names)
@@ -60,7 +61,7 @@ def compact(snapshot: Snapshot) -> Snapshot:
 
 
 def replace_centrality(snapshot: Snapshot, rank: Floats) -> Snapshot:
-    """The same snapshot in one segment, with another rank of each chunk."""
+    """Return the same snapshot in one segment, with new ranks of chunks."""
     whole = snapshot if len(snapshot.segments) == 1 else compact(snapshot)
     (segment,) = whole.segments
     column = np.ones(segment.size, dtype=np.float32)
@@ -70,7 +71,7 @@ def replace_centrality(snapshot: Snapshot, rank: Floats) -> Snapshot:
 
 
 def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
-    """The same snapshot with one segment in place of all from the first-th on."""
+    """Return the same snapshot with one segment instead of all from the first-th on."""
     before = sum(len(segment.tables.files.ids) for segment in snapshot.segments[:first])
     recent = np.flatnonzero(snapshot.order >= before)
     segment = _merge_segments(snapshot.segments[first:], snapshot.order[recent] - before)
@@ -80,7 +81,7 @@ def _merge_from(snapshot: Snapshot, first: int) -> Snapshot:
 
 
 def _merge_segments(segments: Sequence[Segment], files: Rows) -> Segment:
-    """One segment with some files of several, in that order, and all words of the several."""
+    """Return one segment with some files of several, in that order, and all their words."""
     tables = [segment.tables for segment in segments]
     selection = RowSelection.of(tables, files)
     rows = (selection.chunks, selection.definitions, selection.files, selection.files)
@@ -99,7 +100,7 @@ def _merge_segments(segments: Sequence[Segment], files: Rows) -> Segment:
 
 
 def _renumber_words(segment: Segment, terms: Ints, names: Ints) -> Segment:
-    """The same segment with other numbers for words; they keep their order."""
+    """Return the same segment with other numbers for words, in the same order."""
     definitions = segment.tables.definitions
     return replace(
         segment,

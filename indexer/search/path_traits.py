@@ -56,7 +56,7 @@ class PathTraits:
 
 
 def read_source_type(packed: int) -> SourceType:
-    """Read the source type off packed traits."""
+    """Return the source type in packed traits."""
     is_test, _, _, is_doc, is_config = (bool(packed >> bit & 1) for bit in range(len(FLAGS)))
     if is_doc:
         return "doc"
@@ -66,7 +66,7 @@ def read_source_type(packed: int) -> SourceType:
 
 
 def list_packed_traits(types: Collection[SourceType]) -> list[int]:
-    """The packed traits that files of these source types can have."""
+    """Return the packed traits possible for files of these source types."""
     return [packed for packed in range(1 << len(FLAGS)) if read_source_type(packed) in types]
 
 
@@ -101,6 +101,6 @@ def get_topic(path: str) -> str:
 
 
 def get_folder(path: str) -> str:
-    """The folder of a path, empty at the top."""
+    """Return the folder of a path, empty at the top."""
     parent = str(PurePosixPath(path).parent)
     return "" if parent == "." else parent

@@ -1,4 +1,4 @@
-"""Sparse term counts, stored by term: which documents a term is in, and how often."""
+"""Sparse term counts, stored by term: its documents, with counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Postings:
         return made
 
     def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The documents that a term is in, and its counts there."""
+        """Return the documents with a term, and its counts."""
         place = int(np.searchsorted(self.terms, np.int32(term)))  # of another type, all terms would be converted
         if place == len(self.terms) or self.terms[place] != term:
             return self.docs[:0], self.counts[:0]
@@ -69,7 +69,7 @@ class Postings:
         return self.docs[span], self.counts[span]
 
     def term_of_entries(self) -> NDArray[np.int32]:
-        """The term of each entry."""
+        """Return the term of each entry."""
         return np.repeat(self.terms, np.diff(self.starts))
 
     def lengths(self) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ class Postings:
 
 
 def merge_postings(parts: Sequence[Postings], documents: Rows) -> Postings:
-    """The postings of some documents, in the order given, counted from the first one of the first part."""
+    """Return the postings of some documents, in the order given, numbered from the first part's first one."""
     numbers = invert_rows(documents, sum(part.documents for part in parts))
     shifts = compute_offsets([part.documents for part in parts])
     docs = np.concatenate([numbers[part.docs + shift] for part, shift in zip(parts, shifts, strict=True)])
@@ -103,7 +103,7 @@ class PostingsStack:
         self.live = live
 
     def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The documents that a term is in, dead ones too, and its counts there."""
+        """Return the documents with a term, dead ones included, and its counts."""
         found: list[tuple[NDArray[np.int32], NDArray[np.uint16]]] = []
         for part, offset in self._parts:
             docs, counts = part.find_documents(term)
@@ -133,7 +133,7 @@ class TermLists:
 
     @classmethod
     def of_counts(cls, terms: NDArray[Any], counts: NDArray[Any]) -> TermLists:
-        """Cut the terms of all documents into lists of so many each."""
+        """Split the terms of all documents into lists of given lengths."""
         starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
         return cls(starts=starts, terms=terms.astype(np.int32, copy=False))
 
@@ -143,7 +143,7 @@ class TermLists:
 
 
 def select_term_lists(parts: Sequence[TermLists], documents: Rows) -> TermLists:
-    """The lists of some documents, in the order given, counted from the first one of the first part."""
+    """Return the lists of some documents, in the order given, numbered from the first part's first one."""
     counts = np.concatenate([np.diff(part.starts) for part in parts])
     terms = np.concatenate([part.terms for part in parts])
     return TermLists.of_counts(
@@ -220,7 +220,7 @@ class Vocabulary:
         return list(self._numbers)  # a dictionary keeps the order in which numbers were given
 
     def since(self, number: int) -> tuple[str, ...]:
-        """The words from a number on, without a look at those before."""
+        """Return the words from a number on, without reading earlier ones."""
         return tuple(islice(reversed(self._numbers), len(self) - number))[::-1]
 
 

@@ -107,7 +107,7 @@ def fuse_scores(
     allowed: Mask,
     recipe: RankingWeights,
 ) -> Scores:
-    """Put the lexical, vector and file scores together; the best of the allowed chunks has 1."""
+    """Combine the lexical, vector and file scores; the best allowed chunk gets 1."""
     parts = _score_parts(snapshot, question, cosines, mode, recipe)
     for _, part in parts:
         part[~allowed] = 0.0
@@ -140,7 +140,7 @@ def _score_parts(
 
 
 def _score_by_rank(scores: Scores, recipe: RankingWeights) -> Scores:
-    """Reciprocal rank fusion's share of one ranking (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+    """Return reciprocal rank fusion's share of one ranking (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     shares = np.zeros(len(scores))
     best = sort_best_first(scores, recipe.rrf_depth)
     shares[best] = 1.0 / (recipe.rrf_k + 1 + np.arange(len(best)))
@@ -149,7 +149,7 @@ def _score_by_rank(scores: Scores, recipe: RankingWeights) -> Scores:
 
 
 def sort_best_first(scores: Scores, count: int) -> NDArray[np.int64]:
-    """The places of the `count` highest scores, highest first, the earlier of equals first."""
+    """Return the positions of the `count` highest scores, highest first, the earlier of equals first."""
     if count < len(scores):
         floor = np.partition(scores, -count)[-count]
         places = np.flatnonzero(scores >= floor)
@@ -175,7 +175,7 @@ def boost_scores(snapshot: Snapshot, question: SearchQuestion, scores: Scores, r
 
 
 def make_penalties(snapshot: Snapshot, text: str, recipe: RankingWeights) -> Scores:
-    """A factor for each chunk: tests, documentation and similar count less unless the question is about them."""
+    """Return a factor for each chunk: tests, documentation and similar count less unless the question is about them."""
     lowered = text.lower()
     factors = np.ones(len(snapshot.files.paths))
     for flag, factor, subject in (

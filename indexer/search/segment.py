@@ -1,4 +1,4 @@
-"""The files that one refresh added, with everything that ranking needs of them: it never changes once it is made."""
+"""The files added by one refresh, with all ranking data: immutable."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Segment:
         return bool(len(self.tables.files.ids) or self.new_terms or self.new_names)
 
     def replace_tables(self, *, tables: Tables) -> Segment:
-        """Another segment, with other tables."""
+        """Return a segment with other tables."""
         return replace(self, tables=tables, name=uuid4().hex)
 
     @property

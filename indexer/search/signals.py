@@ -135,7 +135,7 @@ def score_history(snapshot: Snapshot, question: SearchQuestion, *, files: float,
 
 
 def _sum_matched_weights(snapshot: Snapshot, question: SearchQuestion, postings: PostingsStack) -> Scores:
-    """The summed weight of the question's tokens and compounds in each live document of the postings."""
+    """Return the summed weight of the question's tokens and compounds in each live document of the postings."""
     matched = np.zeros(postings.documents)
     compounds = {word: snapshot.lexical.weight(word) for word in question.compounds}
     for token, weight in (question.weights | compounds).items():

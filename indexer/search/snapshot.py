@@ -1,4 +1,4 @@
-"""The snapshot that a search runs on: one generation's files, chunks, definitions, postings and vectors."""
+"""The snapshot for searches: one generation's files, chunks, definitions, postings and vectors."""
 
 from __future__ import annotations
 
@@ -136,14 +136,14 @@ class Snapshot:
         return flags | {"plain": (self.files.languages == "text") & ~flags["doc"] & ~flags["config"]}
 
     def find_definitions(self, name: str) -> Rows:
-        """The ordinals of the definitions that have a folded name."""
+        """Return the ordinals of the definitions with a folded name."""
         number = self.names.number(name)
         if number is None:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero(self.definitions.names == number)
 
     def cosines(self, query: Floats) -> NDArray[np.float64]:
-        """The cosine of each chunk's vector with a query's."""
+        """Return the cosine of each chunk's vector with a query's."""
         # A matrix product rounds a row by where it lies, and equal vectors would no longer tie; this does not.
         cosines = np.concatenate([np.einsum("ij,j->i", segment.vectors, query) for segment in self.segments])
         return cosines[self.selection.chunks].astype(np.float64)
@@ -189,7 +189,7 @@ _DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(par
 
 
 def _link_file(source: Path, target: Path) -> bool:
-    """Give a file a second name, which outlives the first; False if it is missing or the disk has no links."""
+    """Give a file a second name that outlives the first; False if the file is missing or the disk has no links."""
     try:
         os.link(source, target)
     except OSError:
@@ -198,7 +198,7 @@ def _link_file(source: Path, target: Path) -> bool:
 
 
 def gather_rows(blocks: list[Floats], rows: Rows) -> Floats:
-    """Copy rows out of several blocks, which are counted on from one to the next."""
+    """Copy rows from several consecutively numbered blocks."""
     found = np.empty((len(rows), blocks[0].shape[1]), dtype=np.float32)
     for block, offset in zip(blocks, compute_offsets([len(block) for block in blocks]), strict=True):
         inside = (rows >= offset) & (rows < offset + len(block))

@@ -37,7 +37,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 @dataclass
 class _Columns:
-    """The numbers of the files, chunks and definitions that were added, as `indexer.search.columns` has them."""
+    """The numbers of the added files, chunks and definitions, in the form of `indexer.search.columns`."""
 
     paths: list[str] = field(default_factory=list)
     languages: list[str] = field(default_factory=list)
@@ -85,7 +85,7 @@ class _Columns:
 
 
 class SnapshotBuilder:
-    """Collects parsed files, then builds the snapshot of all that is kept and added."""
+    """Collects parsed files, then builds the snapshot of all kept and added ones."""
 
     def __init__(self, previous: Snapshot | None, *, dimensions: int) -> None:
         self._previous = previous or make_empty_snapshot(dimensions)
@@ -103,12 +103,12 @@ class SnapshotBuilder:
 
     @property
     def words(self) -> int:
-        """The number of distinct words and names, those of the previous snapshot included."""
+        """The number of distinct words and names, including the previous snapshot's."""
         return len(self._previous.terms) + len(self._names)
 
     @property
     def postings(self) -> int:
-        """The number of words of chunks, those of the previous snapshot included."""
+        """The number of words of chunks, including the previous snapshot's."""
         return self._terms.entries + sum(len(segment.terms.docs) for segment in self._previous.segments)
 
     def add(
@@ -176,14 +176,14 @@ class SnapshotBuilder:
 
 
 def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows:
-    """The file rows of a snapshot where some files stay and those at `paths`, whose rows come next, are new."""
+    """Return the file rows of a snapshot in which some files stay and those at `paths` have the next rows."""
     by_path = np.argsort(paths, kind="stable")
     places = np.searchsorted(old.files.paths[kept], paths[by_path])
     return np.insert(old.order[kept], places, by_path + sum(len(segment.tables.files.ids) for segment in old.segments))
 
 
 def _count_frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
-    """In how many chunks each term is, found by a look at those that come and go."""
+    """Count the chunks with each term, updating only for added and removed ones."""
     frequencies = sum_by_key(new.terms_by_chunk.terms, None, terms).astype(np.int64)
     known = len(old.frequencies)
     frequencies[:known] += old.frequencies
@@ -195,7 +195,7 @@ def _count_frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, ter
 
 
 def make_empty_snapshot(dimensions: int) -> Snapshot:
-    """A snapshot of nothing."""
+    """Make an empty snapshot."""
     terms = PostingsBuilder(Vocabulary())
     nothing = terms.build()
     segment = Segment(

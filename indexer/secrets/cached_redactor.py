@@ -1,4 +1,4 @@
-"""Masks secrets only once in text that is read repeatedly, such as evidence for several steps of a turn."""
+"""Masks secrets only once in repeatedly read text, such as evidence for several steps of a turn."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def holds_token(mask: Mask, encoded: bytes) -> bool:
 
 
 def _list_beginnings(rules: Iterable[Rule]) -> list[str]:
-    """List the prefixes of tokens that a prefix identifies."""
+    """List the token prefixes that identify a token."""
     return sorted({word for rule in rules for word in rule.keywords if rule.begins(word)})
 
 

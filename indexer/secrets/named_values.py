@@ -120,7 +120,7 @@ def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[i
 
 
 def _is_password(data: bytes, match: Any) -> bool:
-    """Whether a name is that of a password; a short one counts next to a user's name."""
+    """Whether a name is a password's; a short one counts next to a user's name."""
     if match.start(1) >= 0:
         return True
     if _SHORT_NAME.fullmatch(data, match.start(), match.end(2)) is None:
@@ -157,7 +157,7 @@ def _is_assigned(form: str, gap: bytes, value: str, data: bytes, match: Any) -> 
 
 
 def _is_directive(gap: bytes, data: bytes, match: Any) -> bool:
-    """Whether a name and a value in quotes are all of a line, a block or the end of a statement."""
+    """Whether a quoted name and value fill a line, a block or the end of a statement."""
     if not gap.startswith((b" ", b"\t")):
         return False
     line = data.rfind(b"\n", max(0, match.start() - _BACK), match.start()) + 1
@@ -194,12 +194,12 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
 
 
 def _is_plain(match: Any) -> bool:
-    """Whether no later part of a name describes the secret, as in most names."""
+    """Whether the later parts of a name do not describe the secret, as in most names."""
     return match.start(2) == match.end(2) or _PLAIN_TAIL.fullmatch(match[2]) is not None
 
 
 def _is_line(data: bytes, match: Any, stop: int) -> bool:
-    """Whether a name and its value are a line of configuration."""
+    """Whether a name and its value form a line of configuration."""
     begun = data.rfind(b"\n", max(0, match.start() - _BACK), match.start()) + 1
     return _LINE_START.fullmatch(data, begun, match.start()) is not None and _LINE_END.match(data, stop) is not None
 
@@ -213,7 +213,7 @@ def _is_code(form: str, data: bytes, stop: int, run: bytes, part: bytes) -> bool
 def _is_setting(
     data: bytes, match: Any, value: str, before: bytes, stop: int, *, is_default: bool, is_line: bool
 ) -> bool:
-    """Whether a value without quotes cannot be a name, either by its form or by its place."""
+    """Whether an unquoted value cannot be a name, by its form or its place."""
     name, gap = data[match.start() : match.end(2)], data[match.end(2) : match.start(match.lastindex)]
     is_part = before.endswith(b";") and gap == b"="  # of a connection string
     is_variable = (gap == b"=" or b"?=" in gap) and (name.isupper() or (is_line and b"." in before))
@@ -227,7 +227,7 @@ def _is_setting(
 
 
 def _holds_only_values(data: bytes, match: Any, stop: int, *, is_line: bool) -> bool:
-    """Whether only a literal can follow a name: a word that is used nowhere else is no variable."""
+    """Whether only a literal can follow a name, because a word used nowhere else is not a variable."""
     gap = data[match.end(2) : match.start(match.lastindex)]
     line = max(data.rfind(b"\n", max(0, match.start() - _FAR), match.start()) + 1, match.start() - _FAR, 0)
     end = data.find(b"\n", stop, stop + _FAR)
@@ -263,7 +263,7 @@ def _ends_clause(data: bytes, match: Any, stop: int) -> bool:
 
 
 def _is_unique(data: bytes, match: Any) -> bool:
-    """Whether a bare value is used nowhere else in a text, as a variable would be, nor written like one."""
+    """Whether a bare value is unique in the text and not written like a variable."""
     value = _VALUE.match(match[match.lastindex])[0]
     is_word = _IDENTIFIER.search(value) is None and is_stated(_decode(value)) and not is_technical(_decode(value))
     return is_word and (value in _USUAL or data.count(value) == 1)

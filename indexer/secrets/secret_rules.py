@@ -87,7 +87,7 @@ class Rules:
     named: str
 
     def list_forms(self) -> tuple[str, ...]:
-        """Name the form of each group of the pattern `named`; the first groups are of the name."""
+        """Name the form of each group of the pattern `named`; the first groups belong to the name."""
         groups = [form.id for form in self.forms for _ in range(re2.compile(form.regex).groups)]
         return ("", "", "", *groups)
 

@@ -247,7 +247,7 @@ def is_value(value: str, *, is_given: bool = True) -> bool:
 
 
 def _fold(value: str) -> str:
-    """Take the accents off: that of "contraseña", which is no password but the word for one."""
+    """Remove accents: "contraseña" is no password, but the word for one."""
     bare = unicodedata.normalize("NFD", value.translate(_STROKES)) if not value.isascii() else value
     return "".join(letter for letter in bare if not unicodedata.combining(letter))
 
@@ -286,7 +286,7 @@ def is_path_password(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Recognise placeholders of documentation; long random values contain such words by chance."""
+    """Recognise placeholders in documentation; long random values contain such words by chance."""
     ends = (value,) if len(value) < _LONG else (value[:8], value[-10:])
     return any(_PLACEHOLDER.search(end) for end in ends)
 
@@ -312,7 +312,7 @@ def _is_phrase(value: str, *, is_given: bool) -> bool:
 
 
 def _is_monotonous(value: str) -> bool:
-    """Whether a value repeats few characters, or goes up or down the alphabet."""
+    """Whether a value repeats few characters, or follows the alphabet."""
     if len(set(value)) < (5 if len(value) < 20 else 7):
         return True
     steps = sum(abs(ord(one) - ord(two)) <= 1 for one, two in pairwise(value))

@@ -25,7 +25,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalCopy:
-    """A folder with the files of a listing: all of them if it is whole, else the files of an interrupted attempt."""
+    """A folder with the files of a listing: complete, or from an interrupted attempt."""
 
     folder: Path
     listing: GenerationListing
@@ -59,7 +59,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Span:
-    """Bytes of a bundle that are read together, and the blocks in them."""
+    """Bytes of a bundle to read together, and their blocks."""
 
     key: str
     start: int
@@ -121,7 +121,7 @@ def _fill_from_disk(
 
 
 def _fill_file(file: ListedFile, target: Path, blocks: _DiskBlocks) -> Iterator[_Place]:
-    """Write the blocks of a file that are on this disk, and yield the places of the others."""
+    """Write the blocks of a file that exist on this disk, and yield the places of the others."""
     is_begun = target.exists()
     with target.open("r+b" if is_begun else "w+b") as out:
         out.truncate(file.size)
@@ -141,7 +141,7 @@ def _is_there(descriptor: int, place: _Place, block: Block) -> bool:
 
 
 class _DiskBlocks:
-    """The blocks that local copies have, by hash; each is compared with it when it is read."""
+    """The blocks of local copies by hash; each is compared with it when it is read."""
 
     def __init__(self, copies: Sequence[LocalCopy]) -> None:
         self._stack = ExitStack()
@@ -157,7 +157,7 @@ class _DiskBlocks:
                     self._places.setdefault(block.digest, (path, number * file.block_size))
 
     def close(self) -> None:
-        """Close the files that were read."""
+        """Close the open files."""
         self._stack.close()
 
     def link(self, file: ListedFile, target: Path) -> bool:

@@ -29,7 +29,7 @@ _FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unaut
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredObject:
-    """An object as the store lists it; the time is the store's own, `size` is in bytes."""
+    """An object in the store's list; the time is the store's, `size` is in bytes."""
 
     key: str
     size: int

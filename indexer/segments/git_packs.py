@@ -1,4 +1,4 @@
-"""The past of a repository on another machine: its commits in packs, and the bare repository made around those."""
+"""The past of a remote repository: its commits in packs, and the bare repository around them."""
 
 from __future__ import annotations
 

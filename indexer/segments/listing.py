@@ -64,7 +64,7 @@ class Bundle:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PackRange:
-    """A pack of git's objects: those up to a commit that `since` does not have; the first pack is since nothing."""
+    """A pack of git's objects: those up to a commit that `since` lacks; the first pack has no `since`."""
 
     name: str
     since: str

@@ -1,4 +1,4 @@
-"""The published generations that are on this disk: bounded, with those deleted first that were not used for longest."""
+"""The published generations on this disk, up to a limit; the least recently used are deleted first."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LocalGenerations:
         self._lock = RLock()
 
     def get(self, repository: str) -> OpenedGeneration | None:
-        """Return the generation of a repository that is open."""
+        """Return the open generation of a repository."""
         return self._opened.get(repository)
 
     def hold(self, repository: str, parts: ReadingParts) -> IndexReader | None:
@@ -84,7 +84,7 @@ class LocalGenerations:
             _delete_unused(path)
 
     def close_unread(self) -> None:
-        """Close generations that were replaced and that nobody reads any more, and delete them."""
+        """Close and delete replaced generations that nobody reads any more."""
         with self._lock:
             for opened in [each for each in self._replaced if not each.is_read]:
                 self._replaced.remove(opened)
@@ -115,7 +115,7 @@ class LocalGenerations:
         return folder.with_name(folder.name + _DRAFT)
 
     def lock(self, repository: str) -> int | None:
-        """Lock a repository against other processes that would download it as well; None while one does."""
+        """Lock a repository against downloads by other processes; None while one downloads."""
         folder = self._root / name_prefix(repository)
         with map_storage_errors(folder / _LISTING):
             folder.mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ class LocalGenerations:
 
 
 def read_version(folder: Path) -> int:
-    """Read the version off the name of its folder."""
+    """Return the version in a folder's name."""
     return int(folder.name.partition("-")[0])
 
 

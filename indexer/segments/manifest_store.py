@@ -55,7 +55,7 @@ class Manifests(Protocol):
     """Versions of repositories and pins on them. Pins end by the store's own clock; raises `SegmentsUnavailable`."""
 
     async def identify_cluster(self) -> str:
-        """Return the id of the cluster that this store is of, made when it is first asked for."""
+        """Return the id of this store's cluster, creating it if missing."""
 
     async def read(self, repository: str) -> Manifest | None:
         """Return the newest version."""
@@ -64,7 +64,7 @@ class Manifests(Protocol):
         """Return the newest version of each repository."""
 
     async def list_manifests(self, repository: str) -> Sequence[Manifest]:
-        """Return all versions that are kept, oldest first."""
+        """Return all kept versions, oldest first."""
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one (0: the first).
@@ -79,7 +79,7 @@ class Manifests(Protocol):
         """Extend a pin; False if it has expired, and its objects may be gone."""
 
     async def unpin(self, holder: str) -> None:
-        """End a pin; one that has run out is no error."""
+        """End a pin; an expired one is no error."""
 
     async def list_pinned(self, repository: str) -> Sequence[Pin]:
         """Return the valid pins."""

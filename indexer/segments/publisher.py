@@ -1,4 +1,4 @@
-"""Publishes generations: sends what is new of one to the object store, and then switches the manifest."""
+"""Publishes generations: sends new data to the object store, then switches the manifest."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LIVE_SHARE = 0.5  # of a bundle; one with less left in it is given up, and what
 
 
 class BundlePacker:
-    """Packs files one after the other; `files` and `bundles` are the entries of the listing.
+    """Packs files consecutively; `files` and `bundles` are the entries of the listing.
 
     Blocks of the `base`, the previous publication, are not sent again. Keys begin with `prefix`.
     """
@@ -67,7 +67,7 @@ class BundlePacker:
         self._members: list[str] = []  # digests of the blocks that wait, whose bundle is not known yet
 
     def pack(self, folder: Path, paths: list[str]) -> Iterator[tuple[str, bytes]]:
-        """Pack files, and yield each bundle, with its key, as soon as it is full; it blocks while it reads."""
+        """Pack files, and yield each full bundle with its key; it blocks while it reads."""
         drafts: list[tuple[str, int, int, list[str]]] = []
         for path in paths:
             block_size = CATALOG_BLOCK if path.endswith(".sqlite") else FILE_BLOCK
@@ -87,7 +87,7 @@ class BundlePacker:
             self.files.append(ListedFile(path=path, size=size, block_size=block_size, blocks=blocks))
 
     def carry(self, file: ListedFile) -> None:
-        """List a file of the base that is not here to be read."""
+        """List a file of the base that cannot be read here."""
         if self._base is None:
             raise AssertionError("without a base there is nothing to carry")
         blocks = tuple(self._place(block, self._base.bundles[block.bundle]) for block in file.blocks)
@@ -124,7 +124,7 @@ class BundlePacker:
 
 
 def _find_reusable(base: GenerationListing) -> dict[str, tuple[Block, Bundle]]:
-    """Find the blocks of a listing by hash, except those of bundles that would be kept for little of them."""
+    """Find the reusable blocks of a listing by hash, except in bundles that would be kept for few of them."""
     found = {block.digest: block for file in base.files for block in file.blocks}
     live: dict[int, int] = defaultdict(int)
     for block in found.values():
@@ -143,7 +143,7 @@ _MAX_PACKS = 16  # git looks for an object in one after the other
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Publication:
-    """The upload of a publication: bytes and objects, the listing among them; nothing if all was there already."""
+    """The upload of a publication: bytes and objects, including the listing; nothing if all existed already."""
 
     manifest: Manifest
     sent_bytes: int = 0
@@ -157,7 +157,7 @@ def name_prefix(repository: str) -> str:
 
 
 async def read_listing(store: Bucket, manifest: Manifest) -> bytes:
-    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` if it is gone."""
+    """Read the listing of a manifest; `SegmentsDamaged` if it is gone."""
     prefix = name_prefix(find_owner(manifest.repository))
     try:
         return await store.read(f"{prefix}/{manifest.publication}/{manifest.listing}")
@@ -260,7 +260,7 @@ class Publisher:
         return Publication(manifest=manifest, sent_bytes=sum(sent) + len(data), sent_objects=len(sent) + 1)
 
     async def _send_bundles(self, bundles: Iterator[tuple[str, bytes]]) -> list[int]:
-        """Send bundles as they are packed; return their sizes."""
+        """Send bundles once packed; return their sizes."""
         places = asyncio.Semaphore(_SENT_AT_ONCE)
         sizes = []
 
@@ -283,7 +283,7 @@ class Publisher:
 
 @asynccontextmanager
 async def hold_pin(manifests: Manifests, repository: str, holder: str) -> AsyncIterator[Manifest | None]:
-    """Pin the newest version of a repository while the block runs. Whether the pin held, a switch asks itself."""
+    """Pin the newest version of a repository while the block runs; a switch itself checks whether the pin held."""
 
     async def renew() -> None:
         is_held = True
@@ -308,7 +308,7 @@ async def hold_pin(manifests: Manifests, repository: str, holder: str) -> AsyncI
 
 
 def _stage(source: DataFolder, folder: Path) -> tuple[Generation, dict[str, int]]:
-    """Copy the newest generation aside; return it with its counts. It can be refreshed again meanwhile."""
+    """Copy the newest generation aside, so that it can be refreshed again; return it with its counts."""
     copy_index(source.root, folder)
     catalog = Catalog(DataFolder(folder).catalog)
     try:
@@ -329,7 +329,7 @@ def _list_staged(folder: Path) -> list[str]:
 def _pack_history(
     repository: Repository, generation: Generation, folder: Path, base: GenerationListing | None
 ) -> History:
-    """Pack the commits that the base has not; where there are many packs, make one of all but the first."""
+    """Pack the commits that the base lacks; if there are many packs, combine all but the first."""
     git, sha = repository.git, generation.commit.sha
     lines = git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").splitlines()
     tags = {name: target for target, _, name in (decode_output(line).partition(" ") for line in lines)}
@@ -354,7 +354,10 @@ def _pack_history(
 
 
 class PublishedIndex:
-    """A repository's index on this machine. Not published is not indexed: the next refresh makes up for it."""
+    """A repository's index on this machine.
+
+    An unpublished index counts as missing: the next refresh makes up for it.
+    """
 
     def __init__(self, index: CodeIndex, publisher: Publisher) -> None:
         self._index = index
@@ -371,7 +374,7 @@ class PublishedIndex:
         return self._index.web_url
 
     async def is_current(self) -> bool:
-        """Whether the commit of the repository's ref is indexed here, and published."""
+        """Whether the commit of the repository's ref is indexed here and published."""
         if not await self._index.is_current():
             return False
         manifest, status = await self._publisher.manifests.read(self.name), await self._index.status()
@@ -380,17 +383,17 @@ class PublishedIndex:
         return (manifest.status.commit, manifest.status.indexed_at) == (status.commit, status.indexed_at)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Index the ref and publish that; with `full` everything is indexed, and sent, again."""
+        """Index and publish the ref; with `full` everything is indexed and sent again."""
         report = await self._index.refresh(full=full, progress=progress)
         await self._publisher.publish(self._index, full=full)
         return report
 
     async def pin(self) -> IndexReader:
-        """Hold what is indexed here."""
+        """Pin the local index."""
         return await self._index.pin()
 
     async def status(self) -> IndexStatus:
-        """Describe what is indexed here; as long as it is not published, as if it were not."""
+        """Describe the local index; until it is published, as if there were none."""
         status = await self._index.status()
         manifest = await self._publisher.manifests.read(self.name)
         if manifest is not None and manifest.status.commit == status.commit:

@@ -1,4 +1,4 @@
-"""The index of a repository that another machine builds: downloaded when it is published, and served from this disk."""
+"""The index of a repository built by another machine: downloaded after publication, and served from this disk."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class SharedIndex:
         return opened.folder == self._generations.folder(manifest)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Download the missing parts of the last publication; with `full`, every local block is checked.
+        """Download the missing parts of the last publication; with `full`, check every local block.
 
         Raises `NotIndexed` if nothing was published, `SegmentsUnavailable`, or `StorageError`.
         """
@@ -171,7 +171,9 @@ class SharedIndex:
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        """Wait until no other process of this machine downloads the repository, which it then need not."""
+        """Wait until no other process of this machine downloads the repository, which may make this download
+        needless.
+        """
         while (lock := await asyncio.to_thread(self._generations.lock, self._published_as)) is None:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(_LOOK_SECONDS)
         try:
@@ -206,7 +208,7 @@ class SharedIndex:
         )
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit, masked; None if the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit, masked; None if the commit or the file is missing."""
 
         def read() -> Sequence[str] | None:
             opened = self._generations.get(self._published_as)
@@ -225,7 +227,7 @@ class SharedIndex:
         return await asyncio.to_thread(opened.repository.measure_drift, commit, head, paths)
 
     async def sweep(self) -> None:
-        """Delete generations that were replaced and that nobody reads any more."""
+        """Delete replaced generations that nobody reads any more."""
         await asyncio.to_thread(self._generations.close_unread)
 
 
@@ -248,7 +250,7 @@ class Follower:
         self._told.set()
 
     async def run(self) -> None:
-        """Look again and again."""
+        """Poll until cancelled."""
         while True:
             self._told.clear()
             await self.look()
@@ -256,7 +258,7 @@ class Follower:
                 await asyncio.wait_for(self._told.wait(), self._poll)
 
     async def look(self) -> None:
-        """Download newer publications; failed downloads are tried again at the next look."""
+        """Download newer publications; failed downloads are retried next time."""
         try:
             versions = await self._manifests.list_versions()
         except IndexerError as error:

@@ -47,7 +47,7 @@ _WRITE_CACHE_KIB = 64_000  # a page that is changed again after it left the cach
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generation:
-    """The index of one repository at one commit. `provenance` names what it was made with."""
+    """The index of one repository at one commit. `provenance` names its tools and settings."""
 
     id: int
     commit: Commit
@@ -87,7 +87,7 @@ class Catalog:
                 stack.pop_all()
 
     def _check_file(self) -> None:
-        """Compare the file with its digest; if there is none, look at least for what SQLite could stumble over."""
+        """Compare the file with its digest; without one, at least check for what could crash SQLite."""
         if not has_content(self._path):
             self._checksums.drop()
             return
@@ -100,7 +100,7 @@ class Catalog:
 
     @contextmanager
     def _map_errors(self) -> Iterator[None]:
-        """Make sentences of errors, and remember damage: what reads on would only meet it again."""
+        """Turn errors into sentences, and remember damage, which would only be met again."""
         try:
             with map_storage_errors(self._path):
                 yield
@@ -119,7 +119,7 @@ class Catalog:
             self._db.close()
 
     def is_gone(self) -> bool:
-        """Whether the file was deleted or replaced since it was opened, and so nobody else sees this one."""
+        """Whether the file was deleted or replaced since it was opened, so that nobody else sees it."""
         try:
             return _identify_file(self._path) != self._file_identity
         except FileNotFoundError:
@@ -130,7 +130,7 @@ class Catalog:
         return self._checksums.is_noted()
 
     def note(self) -> None:
-        """Note the digest of the file if there is none, for anyone who opens it next; not while somebody reads."""
+        """Record the digest of the file if there is none, for the next opener; not while somebody reads."""
         if self.is_noted() or self.is_damaged or self.is_gone():
             return
         with self._map_errors(), closing(self._connect()) as db:
@@ -151,13 +151,13 @@ class Catalog:
         return _make_generation(rows[0]) if rows else None
 
     def list_retired(self) -> list[tuple[int, float]]:
-        """Older generations that are still on disk, with the time each was replaced."""
+        """Return older generations still on disk, with the time each was replaced."""
         rows = self._fetch_rows("SELECT id, retired_at FROM generations WHERE retired_at IS NOT NULL ORDER BY id")
         return [(row["id"], row["retired_at"]) for row in rows]
 
     @contextmanager
     def begin_write(self) -> Iterator[CatalogWriter]:
-        """One transaction: everything that is written in it is seen at once, or never."""
+        """Begin one transaction: all its writes become visible at once, or never."""
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
             db.execute("PRAGMA synchronous=NORMAL")
@@ -172,7 +172,7 @@ class Catalog:
             db.execute("COMMIT")
 
     def shrink(self) -> None:
-        """Give free pages back to the disk, some at a time: anyone who writes in between waits for one step at most."""
+        """Give free pages back to the disk in small steps, so that other writers wait for one step at most."""
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
             free = _free_pages(db)
@@ -199,14 +199,14 @@ class Catalog:
         return _make_file_row(rows[0]) if rows else None
 
     def list_left_out(self, paths: Collection[str] | None = None) -> list[LeftOut]:
-        """Every path that the newest generation leaves out, or those of some paths, in their order."""
+        """List the paths that the newest generation omits, or those among some paths, in order."""
         among = "" if paths is None else "WHERE path IN (SELECT value FROM json_each(:paths))"
         parameters = {"paths": json.dumps([*paths])} if paths is not None else {}
         rows = self._fetch_rows(f"SELECT path, reason FROM omissions {among} ORDER BY path", parameters)
         return [LeftOut(path=row["path"], reason=row["reason"]) for row in rows]
 
     def list_paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
-        """The files of a generation that have one of the contents: their paths, in order, and which."""
+        """Return the files of a generation with one of the contents: their paths in order, and the content."""
         sql = f"""SELECT path, blob FROM files WHERE blob IN (SELECT value FROM json_each(:blobs)) AND {ALIVE}
             ORDER BY path"""
         rows = self._fetch_rows(sql, {"blobs": json.dumps(list(blobs)), "generation": generation})
@@ -227,7 +227,7 @@ class Catalog:
         return {row["id"]: row["key"] for row in self._fetch_rows(sql, {"generation": generation})}
 
     def map_chunks_of_keys(self, generation: int, keys: Sequence[str]) -> dict[str, list[int]]:
-        """The chunk ids of a generation that have one of the content keys."""
+        """Return the chunk ids of a generation with one of the content keys."""
         sql = f"""SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file
             WHERE chunks.key IN (SELECT value FROM json_each(:keys)) AND {ALIVE}"""
         found: dict[str, list[int]] = {}
@@ -236,14 +236,14 @@ class Catalog:
         return found
 
     def definitions(self, generation: int, name: str) -> list[Definition]:
-        """Definitions of a plain name in any case, by path and line."""
+        """Return the definitions of a plain name in any case, by path and line."""
         sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE symbols.folded = :name AND {ALIVE} ORDER BY files.path, symbols.start_line"""
         rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
         return [Definition(path=row["path"], symbol=_make_value(Symbol, row)) for row in rows]
 
     def list_qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
-        """The qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+        """List qualified names whose plain name (`send`) or last parts (`Session.se`) have a prefix."""
         sql = f"""SELECT DISTINCT symbols.qualified_name FROM symbols JOIN files ON files.id = symbols.file
             WHERE symbols.folded >= :plain AND symbols.folded < :end AND {ALIVE}
             AND instr('.' || lower(symbols.qualified_name), :wanted) > 0
@@ -254,13 +254,13 @@ class Catalog:
         return [row["qualified_name"] for row in self._fetch_rows(sql, {"generation": generation, **values})]
 
     def symbols(self, generation: int, path: str) -> list[Symbol]:
-        """The definitions of one file, in its order."""
+        """Return the definitions of one file in order."""
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
         return [_make_value(Symbol, row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
-        """Every use of a name, with the path it is in."""
+        """Return every use of a name, with its path."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
         return [
@@ -288,7 +288,7 @@ class Catalog:
         return [(row["path"], _make_value(Import, row)) for row in self._fetch_rows(sql, {"generation": generation})]
 
     def registrations(self, generation: int, kinds: Iterable[RegistrationKind], *, most: int) -> list[RegistrationSite]:
-        """Return a generation's registrations of some kinds, by path and line; no more than so many."""
+        """Return a generation's registrations of some kinds, by path and line, up to a limit."""
         sql = f"""SELECT files.path, registrations.* FROM registrations JOIN files ON files.id = registrations.file
             WHERE registrations.kind IN (SELECT value FROM json_each(:kinds)) AND {ALIVE}
             ORDER BY files.path, registrations.line LIMIT :most"""
@@ -296,7 +296,7 @@ class Catalog:
         return [RegistrationSite(path=row["path"], registration=_make_value(Registration, row)) for row in rows]
 
     def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
-        """The files that import a name under another one, with that one."""
+        """Return the files that import a name under another one, with that name."""
         sql = f"""SELECT DISTINCT files.path, imports.alias FROM imports JOIN files ON files.id = imports.file
             WHERE imports.name = :name AND imports.alias <> :name AND {ALIVE} ORDER BY files.path, imports.alias"""
         return [(row["path"], row["alias"]) for row in self._fetch_rows(sql, {"name": name, "generation": generation})]
@@ -357,14 +357,14 @@ class LiveCatalog:
         self._catalog = self._open()
 
     def get(self) -> Catalog:
-        """Return the catalog; another process may have put a new one in its place."""
+        """Return the catalog; another process may have replaced it."""
         with self._lock:
             if self._catalog.is_gone():
                 self._switch(self._open())
             return self._catalog
 
     def renew(self) -> None:
-        """Start over where damage was met; for anyone who holds the folder as its sole writer."""
+        """Start over after damage; only for the sole writer of the folder."""
         with self._lock:
             if self._catalog.is_damaged and not self._catalog.is_gone():
                 self._switch(self._begin_anew("damage was met while it was read"))

@@ -109,7 +109,7 @@ def _lock_schema(path: Path) -> Iterator[None]:
 
 
 def create_catalog_tables(db: sqlite3.Connection) -> None:
-    """Make all tables of a catalog."""
+    """Create all tables of a catalog."""
     db.executescript(_SCHEMA)
 
 

@@ -20,7 +20,7 @@ class CatalogWriter:
         self._db = db
 
     def begin_generation(self, commit: Commit, *, provenance: str) -> int:
-        """Retire the current generation and number the next one; it is seen once the transaction is committed."""
+        """Retire the current generation and number the next one, which becomes visible with the commit."""
         now = time.time()
         self._db.execute("UPDATE generations SET retired_at = ? WHERE retired_at IS NULL", (now,))
         values = (commit.sha, commit.branch, commit.committed_at, commit.subject, now, provenance, "{}")
@@ -34,7 +34,7 @@ class CatalogWriter:
     def leave_out(
         self, generation: int, omissions: Collection[Omission], *, instead_of: Collection[str] | None
     ) -> None:
-        """Record a generation's left-out files; they replace the records for some paths, or, with None, all."""
+        """Record a generation's omitted files, replacing the records for some paths, or, with None, all."""
         counts = Counter(omission.reason for omission in omissions)
         if instead_of is None:
             self._db.execute("DELETE FROM omissions")
@@ -54,7 +54,7 @@ class CatalogWriter:
             yield row["file"], row["name"], row["line"]
 
     def remove_files(self, generation: int, files: Iterable[int]) -> None:
-        """Mark files as removed since this generation."""
+        """Mark files as removed in this generation."""
         self._db.executemany("UPDATE files SET removed = ? WHERE id = ?", [(generation, file) for file in files])
 
     def add_file(self, generation: int, entry: FileEntry, blob: str, packed: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The data folders of indexes: layout, lock of the writer, copies while in use, sizes and removal."""
+"""The data folders of indexes: layout, writer's lock, copies while in use, sizes and removal."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DataFolder:
 
     @property
     def attempt(self) -> Path:
-        """The commit being indexed, and how often that has ended the process."""
+        """The commit being indexed, and the number of processes that died of it."""
         return self.root / "attempt.json"
 
     @property

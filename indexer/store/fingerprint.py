@@ -17,7 +17,7 @@ FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns o
 def make_fingerprint(
     embedder: Embedder, include: Sequence[str], exclude: Sequence[str], large: Sequence[str] = ()
 ) -> str:
-    """Name everything but the commit that chunks and vectors depend on."""
+    """Name all inputs of chunks and vectors except the commit."""
     globs = hashlib.blake2b(repr((tuple(include), tuple(exclude), *large)).encode(), digest_size=4).hexdigest()
     return f"{FORMAT}/{embedder.name}/{globs}"
 

@@ -52,7 +52,7 @@ class KeptParses:
             return None
 
     def keep(self, key: str, reply: bytes) -> None:
-        """Keep a reply, once the refresh has taken its time."""
+        """Store a reply, once the refresh has taken some time."""
         now = time.monotonic()
         if now < self._begins:
             return

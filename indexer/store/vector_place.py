@@ -44,7 +44,7 @@ class VectorPlace:
         return find_checksums(self.folder.vectors).match() is True
 
     def clear(self) -> None:
-        """Delete the vectors of all embedders, closed ones."""
+        """Delete the closed vectors of all embedders."""
         if self.server is None:
             self.folder.remove(self.folder.vectors)
             return
@@ -63,7 +63,7 @@ class VectorPlace:
 
 
 def remove_index(home: Path, name: str, server: str | None = None) -> None:
-    """Delete an index and its vectors; `StorageLocked` while it is being written, `VectorsUnavailable` as it says."""
+    """Delete an index and its vectors; raises `StorageLocked` while it is being written, and `VectorsUnavailable`."""
     folder = DataFolder(home / REPOSITORIES_FOLDER / name)
     with folder.hold_as_writer():
         if folder.collection_id.is_file():
@@ -72,7 +72,7 @@ def remove_index(home: Path, name: str, server: str | None = None) -> None:
 
 
 def _read_id(path: Path) -> str:
-    """Read the id of a folder, or draw it."""
+    """Read the id of a folder, or create it."""
     if path.is_file() and _ID.fullmatch(known := path.read_text(encoding="ascii", errors="replace")):
         return known
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -57,7 +57,7 @@ class BatchSize:
         self.size = min(4 * self._least, self._most)
 
     def adjust_size(self, seconds: float) -> None:
-        """Adjust the size to how long the last batch took."""
+        """Adjust the size to the duration of the last batch."""
         if seconds > _STANDSTILL:
             self.size = max(self.size // 2, self._least)
         elif seconds < _STANDSTILL / 3:
@@ -82,7 +82,7 @@ class ChromaCollection(ABC):
             raise
 
     def find_missing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that have no vector."""
+        """Return the keys without a vector."""
         wanted = set(keys)
         with self._map_errors():
             for batch in _split_batches(list(wanted), _LOOKUP_BATCH):
@@ -108,7 +108,7 @@ class ChromaCollection(ABC):
                 del waiting[: len(batch)]
 
     def settle(self) -> None:  # noqa: B027 - a server sees to that itself
-        """Have what was added read fast by anyone who opens the store next; call it after many additions."""
+        """Prepare added vectors for fast reading by the next opener; call it after many additions."""
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys, some 30,000 a second; `MissingVectors` if one has none."""
@@ -160,7 +160,7 @@ class ChromaCollection(ABC):
 
     @abstractmethod
     def _describe_place(self) -> str:
-        """Say where the collection is."""
+        """Describe the collection's place."""
 
     @abstractmethod
     def _map_errors(self) -> AbstractContextManager[None]:
@@ -168,7 +168,7 @@ class ChromaCollection(ABC):
 
     @abstractmethod
     def _track_changes(self) -> AbstractContextManager[None]:
-        """Do around each change what the place needs; maps errors as well."""
+        """Surround each change with the place's work; maps errors as well."""
 
 
 class ChromaVectors(ChromaCollection):
@@ -201,20 +201,20 @@ class ChromaVectors(ChromaCollection):
         self._unwritten = 0
 
     def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
-        """Store a row for each key; a batch that was stored stays if a later one fails."""
+        """Store a row for each key; a stored batch stays if a later one fails."""
         if self.count() >= 2 * _UNWRITTEN_SHARE * self._step:
             self._lengthen_step()
         super().add(keys, vectors)
         self._unwritten = (self._unwritten + len(set(keys))) % self._step
 
     def settle(self) -> None:
-        """Have the index written if it lacks many vectors on disk, by as many changes of nothing as that takes."""
+        """Make Chroma write its index if many vectors are missing on disk, by as many empty changes as that takes."""
         if self._unwritten > _FEW_UNWRITTEN:
             self.remove([f"nothing {place}" for place in range(self._step - self._unwritten)])
             self._unwritten = 0
 
     def _lengthen_step(self) -> None:
-        """Have the index written less often from here on; Chroma heeds that once it is opened again."""
+        """Make Chroma write its index less often from now on; it takes effect at the next opening."""
         self.settle()
         self._step = self.count() // _UNWRITTEN_SHARE
         with self._track_changes():
@@ -254,7 +254,7 @@ class ChromaVectors(ChromaCollection):
                 raise
 
     def _reopen(self) -> None:
-        """Replace the client: after a failed write, the next one may wait for its own lock for ever."""
+        """Replace the client: after a failed write, the next one may wait for its own lock forever."""
         close_client(self._client)
         self._client = open_folder_client(self._folder)
         self._collection = self._open_collection()
@@ -262,7 +262,7 @@ class ChromaVectors(ChromaCollection):
 
 @contextmanager
 def _map_chroma_errors(folder: Path) -> Iterator[None]:
-    """Map what Chroma, its Rust core and the file system raise to this package's errors."""
+    """Map errors of Chroma, its Rust core and the file system to this package's errors."""
     try:
         yield
     except BaseException as error:

@@ -1,1 +1,1 @@
-"""Facts about text that all of the indexer shares: decoding, languages, tokens, globs, patterns."""
+"""Facts about text for all of the indexer: decoding, languages, tokens, globs, patterns."""

@@ -116,7 +116,7 @@ def pack(text: str) -> bytes:
 
 
 def unpack(packed: bytes) -> str:
-    """Return the text that was packed; ValueError for anything else."""
+    """Return a packed text; ValueError for anything else."""
     try:
         return zlib.decompress(packed).decode()
     except zlib.error as error:
@@ -151,7 +151,7 @@ def _detect_wide(data: bytes) -> str | None:
 
 
 def _find_declarations(data: bytes) -> list[str]:
-    """List the encodings that a file itself names: at its top, or for Vim and Emacs at its end."""
+    """List the encodings that a file declares: at its top, or for Vim and Emacs at its end."""
     found = [*_AT_TOP.finditer(data[:_DECLARING]), *_AT_END.finditer(data[-_DECLARING:])]
     return [re.sub(r"-(?:unix|dos|mac)$", "", match[match.lastindex or 1].decode().lower()) for match in found]
 
@@ -193,7 +193,8 @@ def _detect_by_words(data: bytes, usual: str) -> str | None:
 def _choose_of_few(lines: bytes, usual: str) -> str:
     """Choose the encoding of a text with few letters beyond ASCII; empty for many.
 
-    That is the encoding of the rest of the repository, else Windows-1252, unless that puts symbols into words.
+    That is the encoding of the rest of the repository, else Windows-1252, unless that puts symbols
+    into words.
     """
     high = _count_high(lines)
     if usual or high > _ACCENTS:

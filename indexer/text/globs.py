@@ -18,7 +18,7 @@ _LONGEST = 1_000  # characters
 
 
 def compile_globs(globs: Sequence[str]) -> GitIgnoreSpec:
-    """Compile globs; `BadPattern` names the first that cannot be read."""
+    """Compile globs; `BadPattern` names the first invalid one."""
     from pathspec import GitIgnoreSpec  # takes its time to import, and few commands need it
 
     for glob in globs:

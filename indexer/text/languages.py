@@ -526,7 +526,7 @@ _OBJECTIVE_C_HEADER = re.compile(r"^[^\S\n]*@(?:interface|protocol|class)\b", re
 
 
 def find_language(name: str) -> Language | None:
-    """Return the language of a name as `detect_language` gives it."""
+    """Return the language for a name of `detect_language`."""
     return _map_names().get(name)
 
 
@@ -536,7 +536,7 @@ def find_language_by_ending(ending: str) -> Language | None:
 
 
 def detect_language(path: str, text: str) -> str:
-    """Return the language of a file as a lower-case name, `text` when nothing suggests another."""
+    """Return the language of a file as a lower-case name, `text` by default."""
     name = path.rpartition("/")[2].lower()
     stem, dot, ending = name.rpartition(".")
     if name in _map_file_names():

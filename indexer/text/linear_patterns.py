@@ -37,7 +37,7 @@ class Pattern:
         return re2.compile(_widen(self.pattern, _LOOSE_CLASSES if self._is_loose else _CLASSES), options)
 
     def search(self, text: str) -> re.Match[str] | None:
-        """Find the first place that matches."""
+        """Find the first match."""
         found: re.Match[str] | None = self._program.search(_replace_surrogates(text))
         return found
 
@@ -52,7 +52,7 @@ class Pattern:
         return found
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        """Find all places that match, one after the other."""
+        """Find all matches in order."""
         found: Iterator[re.Match[str]] = self._program.finditer(_replace_surrogates(text))
         return found
 
@@ -67,7 +67,7 @@ class Pattern:
         return pieces
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
-        """Replace every place that matches."""
+        """Replace every match."""
         replaced: str = self._program.sub(replacement, _replace_surrogates(text))
         return replaced
 
@@ -84,7 +84,7 @@ def compile_pattern(pattern: str, *, loose: bool = False) -> Pattern:
 
 
 def _replace_surrogates(text: str) -> str:
-    """Put a mark in the place of half characters, which have no UTF-8; the length stays."""
+    """Replace half characters, which have no UTF-8, by a mark of the same length."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""Reads Jupyter notebooks as text: each line of a cell at the line that it has in the file, and no outputs."""
+"""Reads Jupyter notebooks as text: each line of a cell at its line in the file, and no outputs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_cells(text: str) -> Iterator[Cell]:
 
 
 def describe_cells(text: str, start_line: int, end_line: int) -> str:
-    """Name the cells that lines of a notebook's text are in: `cell 7, lines 2-4`, or `cells 3-5`."""
+    """Name the cells of some lines in a notebook's text: `cell 7, lines 2-4`, or `cells 3-5`."""
     cells = [cell for cell in read_cells(text) if cell.first_row < end_line and cell.last_row + 1 >= start_line]
     if not cells:
         return ""
@@ -171,7 +171,7 @@ def _find_sources(text: str, most: int) -> Iterator[tuple[int, int, list[tuple[i
 
 
 def _read_strings(text: str, at: int, row: int) -> list[tuple[int, str]]:
-    """Read a string, or a list of them, each with its row."""
+    """Read a string, or a list of strings, each with its row."""
     if not text.startswith("[", at):
         match = _ITEM.match(text, at)
         return [(row, _read_string(match[1]))] if match else []

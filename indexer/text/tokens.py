@@ -41,7 +41,7 @@ def split_identifier(identifier: str) -> list[str]:
 
 @lru_cache(maxsize=200_000)
 def stem(word: str) -> str:
-    """Cut a lower-case word to a form that its inflections share; words of four letters or fewer stay."""
+    """Reduce a lower-case word to a form shared by its inflections; words of four letters or fewer stay."""
     if len(word) <= 4:
         return word
     for suffix, replacement in _SUFFIXES:
@@ -71,12 +71,12 @@ def tokenize_identifier(identifier: str) -> tuple[str, ...]:
 
 
 def tokenize(text: str) -> list[str]:
-    """Tokens of a piece of code or prose, in order, repeats kept."""
+    """Return the tokens of a piece of code or prose, in order, with repeats."""
     return list(chain.from_iterable(map(tokenize_identifier, IDENTIFIER.findall(text))))
 
 
 def tokenize_path(path: str) -> list[str]:
-    """Tokens of a path without its last suffix."""
+    """Return the tokens of a path without its last suffix."""
     return tokenize(str(PurePosixPath(path).with_suffix("")) if PurePosixPath(path).name else path)
 
 
@@ -87,7 +87,7 @@ def find_question_words(question: str) -> list[str]:
 
 
 def tokenize_question(question: str) -> list[str]:
-    """Tokens of a question without its stop words."""
+    """Return the tokens of a question without its stop words."""
     return [token for word in find_question_words(question) for token in tokenize_identifier(word)]
 
 

@@ -1,4 +1,4 @@
-"""The goals that mypy, pyright or ruff find less than at the commit, and nothing new."""
+"""The goals that mypy, pyright or ruff find fewer problems than at the commit, and no new ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PathArguments(BaseModel):
 
 
 class TypesArguments(PathArguments):
-    """Files or folders of the repository, and what checks their types."""
+    """Files or folders of the repository, and the type checker."""
 
     tool: Literal["mypy", "pyright"] = "mypy"
 
@@ -57,7 +57,7 @@ _Paths = TypeVar("_Paths", bound=PathArguments)
 
 
 class _FewerFindings(Goal[_Paths]):
-    """A program finds less than at the commit, and nothing new."""
+    """A program reports fewer findings than at the commit, and no new ones."""
 
     condition = "It is reached when this finds fewer problems than at the commit, and no new one"
 
@@ -75,15 +75,15 @@ class _FewerFindings(Goal[_Paths]):
         """Read its report; `ValueError` for anything else."""
 
     def describe_command(self) -> str:
-        """Write the command of the check as a person would type it."""
+        """Write the command of the check in the form that a person would type."""
         return shlex.join(self.argv)
 
     def system_prompt(self) -> str:
-        """Tell a model what is to be found less."""
+        """Tell a model what it must reduce."""
         return _PROMPT.format(tool=self.argv[0], command=self.describe_command())
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
-        """Count what is found at the commit, once all that is named is there."""
+        """Count the findings at the commit, if everything named exists."""
         look = SandboxCommand(argv=("sh", "-c", _MISSING, "sh", *self.args.paths))
         if missing := (await workspace.run(look)).stdout.text.split("\n")[0]:
             raise GoalUnreachable(
@@ -166,7 +166,7 @@ class TypesGoal(_FewerFindings[TypesArguments]):
 
 
 class LintGoal(_FewerFindings[PathArguments]):
-    """ruff finds less."""
+    """ruff finds fewer problems."""
 
     name = "lint"
     arguments = PathArguments
@@ -177,7 +177,7 @@ class LintGoal(_FewerFindings[PathArguments]):
         return ("ruff", "check", "--output-format", "json", "--no-cache", "--", *self.args.paths)
 
     def parse(self, output: str) -> Iterator[Finding]:
-        """Read the list of ruff."""
+        """Read ruff's list."""
         for one in _read_list({"all": json.loads(output)}, "all"):
             yield str(one.get("filename", "")), str(one.get("code", "")), str(one.get("message", ""))
 

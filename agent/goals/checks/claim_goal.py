@@ -74,7 +74,7 @@ class ClaimReading(ModelForm):
 
 
 class ClaimArguments(BaseModel):
-    """A statement about what the code does."""
+    """A statement about the behaviour of the code."""
 
     claim: str = Field(max_length=2_000)
 
@@ -95,11 +95,11 @@ class ClaimGoal(Goal[ClaimArguments]):
     arguments = ClaimArguments
 
     def describe_command(self) -> str:
-        """Write the command of the check as a person would type it."""
+        """Write the command of the check in the form that a person would type."""
         return format_pytest_command([CLAIM_FILE])
 
     def system_prompt(self) -> str:
-        """Tell a model how a claim is shown to be true or false."""
+        """Tell a model how to prove a claim true or false."""
         return _PROMPT
 
     async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
@@ -135,12 +135,12 @@ class ClaimGoal(Goal[ClaimArguments]):
         return "" if form.asserts_claim else f"Not shown: the test does not assert the claim. {said}".strip()
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Return the test alone: the claim is about the code as it is."""
+        """Return only the test: the claim is about the code at the commit."""
         return [one for one in changes if one.path == CLAIM_FILE.encode()]
 
 
 def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
-    """Tell from a run of both tests whether the claim is true, and why that can be told or not."""
+    """Judge from both tests whether the claim is true, and give the reason."""
     if doubt := _find_doubt(run):
         return "open", f"{doubt}\n\n{run.format_failures() or run.output[-2_000:]}"
     executed = ", ".join(f"`{one}`" for one in (run.proof.executed if run.proof is not None else ())[:_MAX_EXECUTED])
@@ -150,7 +150,7 @@ def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
 
 
 def _find_doubt(run: PytestRun) -> str:
-    """Say why a run tells nothing about the claim; empty if it does."""
+    """Explain why a run tells nothing about the claim; empty if it does."""
     if run.finished is None or run.exit_code not in {0, 1} or run.finished != run.exit_code:
         return f"The tests did not finish. {run.explain()}"
     if {_name_test(one) for one in (*run.passed, *(one.id for one in run.failures))} != {HOLDS, FAILS}:
@@ -169,7 +169,7 @@ def _name_test(node: str) -> str:
 
 
 def _is_assertion(failure: PytestFailure) -> bool:
-    """Whether an assertion failed; where workers ran the tests, only the message tells."""
+    """Whether an assertion failed; with test workers, only the message tells."""
     return failure.raised == "AssertionError" or (
         not failure.raised and failure.message.startswith(("assert ", "AssertionError"))
     )

@@ -1,4 +1,4 @@
-"""The goals that a command succeeds, and that a selection of tests passes, as they are at the commit."""
+"""The goals that a command succeeds, and that a selection of unchanged tests passes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ It is run in a fresh copy with your changes, without input. Files that it names 
 
 
 class CommandArguments(BaseModel):
-    """A command, as a list of words: no shell reads it."""
+    """A command as a list of words, without a shell."""
 
     argv: list[str] = Field(min_length=1, max_length=50)
 
@@ -55,11 +55,11 @@ class CommandGoal(Goal[CommandArguments]):
     arguments = CommandArguments
 
     def describe_command(self) -> str:
-        """Write the command as a person would type it."""
+        """Write the command in the form that a person would type."""
         return shlex.join(self.args.argv)
 
     def system_prompt(self) -> str:
-        """Tell a model which command is to succeed."""
+        """Tell a model which command has to succeed."""
         return _COMMAND_PROMPT.format(command=self.describe_command())
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
@@ -82,7 +82,7 @@ class CommandGoal(Goal[CommandArguments]):
         return _make_result(done, describe_left_out(changes, counted))
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Leave out changes of files that the command names, and of what steers Python and its tests."""
+        """Drop changes to the files that the command names, and to settings of Python and its tests."""
         named = {word.removeprefix("./").encode() for word in self.args.argv}
         return [
             one for one in changes if one.path not in named and not is_pytest_setting(one.path.decode(errors="replace"))
@@ -108,17 +108,17 @@ settings of pytest is left out. Mend the code that they test.
 
 
 class PytestGoal(Goal[SelectionArguments]):
-    """Tests pass that nobody has changed."""
+    """Selected tests pass unchanged."""
 
     name = "pytest"
     arguments = SelectionArguments
 
     def describe_command(self) -> str:
-        """Write the command of the check as a person would type it."""
+        """Write the command of the check in the form that a person would type."""
         return format_pytest_command(self.args.select)
 
     def system_prompt(self) -> str:
-        """Tell a model which tests are to pass."""
+        """Tell a model which tests have to pass."""
         return _TESTS_PROMPT.format(select=", ".join(self.args.select))
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:
@@ -149,7 +149,7 @@ class PytestGoal(Goal[SelectionArguments]):
                 )
 
     async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
-        """Run the tests in a fresh copy, with the changes that are no tests and no settings of tests."""
+        """Run the tests in a fresh copy, with all changes except those to tests and their settings."""
         changes = read_stored_changes(state.get("changes", []))
         counted = self.select_changes(changes)
         async with deps.workspace.open_fresh(counted) as fresh:
@@ -158,7 +158,7 @@ class PytestGoal(Goal[SelectionArguments]):
         return _judge_run(run, describe_left_out(changes, counted), left_out)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Leave out changes of the selected tests, of what they share, and of the settings of pytest."""
+        """Drop changes to the selected tests, their shared files, and pytest's settings."""
         return [one for one in changes if not self._is_pinned(one.path.decode(errors="replace"))]
 
     def _is_pinned(self, path: str) -> bool:

@@ -23,7 +23,7 @@ class GoalRegistry:
         self._kinds = {kind.name: kind for kind in kinds}
 
     def make(self, name: str, args: Mapping[str, Any]) -> Goal[Any]:
-        """Make a goal; `GoalUnreachable` for an unknown kind, or arguments that it does not take."""
+        """Make a goal; `GoalUnreachable` for an unknown kind or invalid arguments."""
         kind = self._kinds.get(name)
         if kind is None:
             raise GoalUnreachable(f"There is no goal {name[:80]!r}. There are: {', '.join(self._kinds)}.")

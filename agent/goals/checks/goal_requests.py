@@ -85,7 +85,7 @@ def is_inference(question: str, answer: str) -> bool:
 
 
 def claim_answer(question: str, answer: str) -> WantedGoal | None:
-    """Make a claim of an answer that was given: its first paragraph."""
+    """Make a claim from an answer: its first paragraph."""
     first = next((part for part in _MARKS.sub("", answer).split("\n\n") if part.strip()), "")
     said = " ".join(first.split())[:LONGEST_ANSWER]
     return make_claim(f'The answer to "{" ".join(question.split())[:400]}" is: {said}') if said else None

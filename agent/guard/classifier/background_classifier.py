@@ -61,7 +61,7 @@ class BackgroundClassifier:
         deadline: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> AsyncIterator[Self]:
-        """Begin to load a model, without waiting for it."""
+        """Start loading a model, without waiting for it."""
         threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="classifier")
         classifier = cls(threads, threshold=threshold, deadline=deadline, clock=clock)
         loading = asyncio.create_task(classifier._load(load))

@@ -204,7 +204,7 @@ class OnnxModel:
 
 
 def _choose_windows(windows: Sequence[Encoding]) -> Sequence[Encoding]:
-    """Choose the last window and the first, where orders are put, and some evenly spread between them."""
+    """Choose the last window and the first, where orders are likely, and some evenly spread between them."""
     if len(windows) <= MAX_WINDOWS:
         return windows
     between = [round(place * (len(windows) - 1) / (MAX_WINDOWS - 1)) for place in range(1, MAX_WINDOWS - 1)]

@@ -58,7 +58,7 @@ class Rule:
                 reached = nothing.copy()
 
     def _take(self, place: int, before: Mark | None, mark: Mark) -> Mark | None:
-        """Return a mark as the part of the rule at a place, with the beginning of the part before it."""
+        """Return the mark for a part of the rule at a position, with the beginning of the previous part."""
         part = self.parts[place]
         if not mark.bits & part.one_of or mark.bits & part.all_of != part.all_of:
             return None
@@ -76,17 +76,17 @@ class Rule:
 
 
 def combine_bits(marks: Sequence[Mark]) -> int:
-    """Return the bits that any of some marks has."""
+    """Combine the bits of several marks."""
     return reduce(or_, (mark.bits for mark in marks), 0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One kind of attack.
+    """One kind of attack. `said` describes its subject to the author, and never the matched words.
 
-    `said` describes it to the author: its subject, and never the words that matched. Its rules are grouped by where
-    they apply: `sure` and `orders` only in orders, `addressed` in questions too, `names` in long names, `evidence` in
-    text for a model, together with the `sure` ones.
+    Its rules are grouped by where they apply: `sure` and `orders` only in orders, `addressed` in
+    questions too, `names` in long names, `evidence` in text for a model, together with the `sure`
+    ones.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Families:
 
 @cache
 def load_families() -> Families:
-    """Read the data, once in a process."""
+    """Load the data, once per process."""
     content = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
     literals = {
         f"={word}": word

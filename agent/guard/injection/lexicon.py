@@ -39,7 +39,7 @@ class Mark(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A long name in a text, and its marks when it is read as a sentence."""
+    """A long name in a text, and its marks when read as a sentence."""
 
     start: int
     end: int
@@ -158,7 +158,7 @@ class Lexicon:
         return bits, self.read(" ".join(parts)).marks if len(parts) >= NAME_PARTS else ()
 
     def _take_shapes(self, text: str) -> tuple[Mapping[int, tuple[int, int]], str]:
-        """Return where addresses, paths and signs begin and end, and the text with one character for each of them."""
+        """Return the spans of addresses, paths and signs, and the text with one character for each of them."""
         shapes: dict[int, tuple[int, int]] = {}
         pieces: list[str] = []
         done = 0

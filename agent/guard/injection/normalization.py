@@ -224,7 +224,7 @@ def unescape(text: str) -> str:
 
 
 def _decode_if_readable(data: bytes) -> list[str]:
-    """Return the bytes as text if a person could read them; identifiers decode to noise."""
+    """Decode the bytes if the result is readable; identifiers decode to noise."""
     text = data.decode("ascii", "replace")
     letters = sum(char.isalpha() or char == " " for char in text)
     return [text] if text.isascii() and text and letters >= 0.8 * len(text) else []

@@ -159,7 +159,7 @@ def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
 
 
 def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict:
-    """Judge a message together with earlier ones of the same person; an attack split over several is watched."""
+    """Judge a message together with earlier ones of the same person; an attack split over several gets watched."""
     own = judge_injection(normalize_question(message))
     if own.name != "allow" or not earlier:
         return own

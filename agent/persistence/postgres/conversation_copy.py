@@ -39,7 +39,7 @@ class ConversationCounts:
 async def copy_conversations_to_postgres(
     path: Path, transaction: PostgresTransaction, report: Report
 ) -> ConversationCounts:
-    """Copy the conversations of a SQLite file within a transaction of somebody else's; raises `CheckpointError`."""
+    """Copy the conversations of a SQLite file within the caller's transaction; raises `CheckpointError`."""
     async with open_saver(path) as source:
         return await copy_conversations(source, PostgresConversations(transaction), report)
 
@@ -47,7 +47,9 @@ async def copy_conversations_to_postgres(
 async def copy_conversations_to_sqlite(
     transaction: PostgresTransaction, path: Path, report: Report
 ) -> ConversationCounts:
-    """Copy the conversations that a transaction sees to a SQLite file, made when missing; raises `CheckpointError`."""
+    """Copy the conversations visible to a transaction to a SQLite file, creating it if missing; raises
+    `CheckpointError`.
+    """
     async with open_saver(path) as target:
         return await copy_conversations(PostgresConversations(transaction), target, report)
 

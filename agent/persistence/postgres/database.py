@@ -82,14 +82,14 @@ class PoolLoad:
 
     @classmethod
     def of(cls, pool: AsyncConnectionPool[Any]) -> Self:
-        """Read it off a pool."""
+        """Measure a pool."""
         stats = pool.get_stats()
         size = stats.get("pool_size", 0)
         return cls(size=size, in_use=size - stats.get("pool_available", 0), waiting=stats.get("requests_waiting", 0))
 
 
 class Postgres(Database):
-    """Statements of a server, however they reach it."""
+    """Runs statements on a server over some connection."""
 
     is_remote = True
     clock = "extract(epoch FROM clock_timestamp())"
@@ -102,7 +102,7 @@ class Postgres(Database):
 
 
 class PostgresTransaction(Postgres):
-    """A transaction over one connection that is somebody else's to begin and to end; it takes in all statements."""
+    """A transaction over the caller's connection, which includes all statements."""
 
     def __init__(self, connection: AsyncConnection[Any], errors: DatabaseErrors) -> None:
         self.connection = connection
@@ -111,7 +111,7 @@ class PostgresTransaction(Postgres):
     async def run_all(
         self, statements: Sequence[Statement], *, lock: str = "", only_if: Statement | None = None
     ) -> Outcome | None:
-        """Run statements; after an error the transaction is good for nothing."""
+        """Run statements; after an error the transaction cannot be used."""
         with explain_failures(self._errors):
             return await _run_statements(self.connection, statements, lock, only_if)
 
@@ -166,7 +166,7 @@ class PostgresDatabase(Postgres):
 async def open_postgres_database(
     url: str, schema: Schema, errors: DatabaseErrors, *, connections: int, patience: float
 ) -> AsyncIterator[PostgresDatabase]:
-    """Connect to a database, bring its tables to the layout of a schema, and disconnect at the end."""
+    """Connect to a database, migrate its tables to a schema, and disconnect at the end."""
     async with connect_postgres(url, errors) as connection:
         await migrate_postgres(connection, schema)
     from psycopg import AsyncConnection
@@ -328,7 +328,7 @@ def _clean_nested(value: Any) -> Any:
 
 
 def _translate(sql: str) -> str:
-    """Write the values of a statement, `?` or `:name`, as the client does."""
+    """Convert a statement's placeholders, `?` or `:name`, to the client's."""
     return _PLACEHOLDER.sub(lambda found: f"%({found[1]})s" if found[1] else "%s", sql.replace("%", "%%"))
 
 

@@ -70,7 +70,7 @@ def load_postgres_schema() -> Schema:
 
 
 async def prepare_postgres_conversations(url: str) -> None:
-    """Bring the tables to the layout of this version, made when missing; raises `CheckpointError`."""
+    """Migrate the tables to this version's layout, creating missing ones; raises `CheckpointError`."""
     async with open_postgres_saver(url):
         pass
 

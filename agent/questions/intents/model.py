@@ -1,4 +1,4 @@
-"""The model that ranks intents: read from `model.npz`, which `scripts/train_intents.py` writes."""
+"""The model that ranks intents, read from `model.npz`, which `scripts/train_intents.py` writes."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ class RankedIntent:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class IntentModel:
-    """Weights of each column for each intent; `digest` is of the example lines.
+    """Weights of each column for each intent; `digest` is that of the example lines.
 
-    `common` has the words of the lines, and which intents' lines have each: as bits in the order of `INTENTS`.
+    `common` has the words of the lines, and which intents' lines have each, as bits in the order of
+    `INTENTS`.
     """
 
     weights: NDArray[float32] = field(repr=False)
@@ -132,7 +133,7 @@ def list_features(masked: str) -> tuple[list[int], list[float]]:
 
 
 def _list_word_grams(tokens: Sequence[str]) -> Iterator[str]:
-    """Yield runs of one to three words with the ends of the text, and pairs of words that are near each other."""
+    """Yield runs of one to three words with the ends of the text, and pairs of nearby words."""
     ended = ["<s>", *tokens, "</s>"]
     for length in (1, 2, 3):
         for at in range(len(ended) - length + 1):

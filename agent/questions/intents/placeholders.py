@@ -56,7 +56,7 @@ _PLAIN = re.compile(r"[A-Za-z][\w-]{1,80}(?:[./][\w-]{1,80}){0,4}")
 
 
 def separate_scripts(text: str) -> str:
-    """Set names apart from Chinese, Japanese and Korean words, which are written on without a space."""
+    """Separate names from Chinese, Japanese and Korean words, which adjoin them without a space."""
     return _SCRIPT_EDGE.sub(lambda found: found[1] or " ", text)
 
 

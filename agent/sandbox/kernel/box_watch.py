@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def _become(command: list[str]) -> None:
-    """Become a command; nothing of this returns."""
+    """Become a command, without returning."""
     try:
         with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
             file.write(_WORST)

@@ -41,7 +41,7 @@ _C = ctypes.CDLL(None, use_errno=True)
 
 
 class _Suppressing:
-    """Passes over errors, as `contextlib.suppress` does."""
+    """Suppresses errors, as `contextlib.suppress` does."""
 
     def __init__(self, kind: type[OSError]) -> None:
         self._kind = kind
@@ -114,7 +114,7 @@ def _may_begin() -> bool:
 
 
 def _make_rules(readable: list[str], writable: list[str]) -> int:
-    """Return a descriptor of the rules; `OSError` if the kernel has none, or older ones."""
+    """Return a descriptor of the rules; `OSError` if the kernel does not support them."""
     version = _call(_CREATE_RULESET, None, 0, 1)
     if version < _MIN_VERSION:
         raise OSError(f"Landlock of version {version}, not {_MIN_VERSION}")
@@ -130,7 +130,7 @@ def _make_rules(readable: list[str], writable: list[str]) -> int:
 
 
 def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
-    """Give up all rights, and become the command; nothing of this returns."""
+    """Give up all rights, and become the command, without returning."""
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -174,7 +174,7 @@ def _close_all_but(*kept: int) -> None:
 
 
 def _count_tasks(user: int) -> int:
-    """Count the processes and threads of a user: the limit is one of all that the user has."""
+    """Count the processes and threads of a user, whose limit covers all of them."""
     found = 0
     for name in os.listdir("/proc"):
         with _Suppressing(OSError):
@@ -184,7 +184,7 @@ def _count_tasks(user: int) -> int:
 
 
 def _wait_for(command: int) -> int:
-    """Wait for the command, and bury orphans meanwhile."""
+    """Wait for the command, and reap orphans meanwhile."""
     while True:
         ended, status = os.wait()
         if ended == command:

@@ -52,14 +52,14 @@ vmsplice 278 75
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """A machine's kernel as a filter sees it: its name and its system calls."""
+    """A machine architecture for the filter: its name and its system calls."""
 
     audit: int  # AUDIT_ARCH_* of linux/audit.h
     numbers: Mapping[str, int]
 
 
 def find_architecture(machine: str = "") -> Architecture:
-    """Return the numbers of a machine, this one by default; `SandboxUnavailable` for one that is not in the table."""
+    """Return the architecture of a machine, by default this one; `SandboxUnavailable` for an unknown one."""
     column, audit = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}.get(machine or platform.machine(), (0, 0))
     if not column:
         raise SandboxUnavailable("The sandbox supports only x86_64 and aarch64.")
@@ -169,7 +169,7 @@ def _list_shared_rules() -> Iterator[_Rule]:
 
 
 def _translate(rule: _Rule, number: int) -> list[bytes]:
-    """Translate a rule into instructions; the number of the call is loaded before them and after them."""
+    """Translate a rule into instructions; the call's number is loaded before and after them."""
     refusal = _encode(_RETURN, _ERRNO | rule.error)
     if rule.argument is None:
         return [_encode(_EQUAL, number, 0, 1), refusal]

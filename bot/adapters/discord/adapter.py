@@ -125,11 +125,11 @@ class DiscordAdapter:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the gateway has let the bot in, and has listed its servers."""
+        """Whether the gateway has accepted the bot, and has listed its servers."""
         return self._client.is_ready()
 
     async def unready(self) -> str:
-        """Say why no events arrive from Discord at the moment; empty if all is well."""
+        """Explain why no events arrive from Discord at the moment; empty if they do."""
         if self._client.in_session.is_set() and not self._client.is_closed():
             return ""
         return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
@@ -147,7 +147,7 @@ class DiscordAdapter:
         access: AccessPolicy,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
-        """Receive events while the context is open; the gateway has accepted the bot by then."""
+        """Receive events while the context is open, after the gateway has accepted the bot."""
         self._client.count_loss = count_loss
         async with run_in_background(self.run(conversations, repositories, access)):
             await self._client.in_session.wait()
@@ -184,7 +184,7 @@ class DiscordAdapter:
 
 
 async def keep_registering(client: discord.Client, clock: Clock) -> None:
-    """Bring the commands up to date, a few times where Discord does not answer or asks to wait."""
+    """Update the commands, with a few retries if Discord does not answer or asks to wait."""
     retrying = retry_while_away(
         clock,
         wait=wait_chain(*map(wait_fixed, PAUSES)),
@@ -200,7 +200,7 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
 
 
 async def register_commands(client: discord.Client) -> bool:
-    """Bring the commands up to date; True if that took a change. Until then the old ones keep working."""
+    """Update the commands; True if they changed. Until then the old ones keep working."""
     application, wanted = client.application_id or 0, describe_commands()
     with map_post_errors():
         present = await client.http.get_global_commands(application)

@@ -88,7 +88,7 @@ def read_error_code(error: BaseException | None) -> int:
 
 
 def describe_error(error: discord.HTTPException) -> str:
-    """Describe a refusal of Discord, and its remedy."""
+    """Describe a refusal by Discord, and its remedy."""
     what = error.text.splitlines()[0] if error.text else f"status {error.status}"
     return " ".join(filter(None, (f"Discord refused: {what} (code {error.code}).", _ADVICE.get(error.code, ""))))
 

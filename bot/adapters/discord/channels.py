@@ -48,7 +48,7 @@ class ChannelInfo:
         return Place(platform=PLATFORM, workspace=self.workspace, channel=self.channel, thread=thread, line=line)
 
     def handle(self, message: int) -> MessageHandle:
-        """A message of citebot here."""
+        """Return the handle of a citebot message here."""
         return self.place().make_handle(message)
 
 
@@ -100,10 +100,10 @@ async def read_thread(
 
 
 async def find_reply(client: discord.Client, channel: int, *, nonce: str, after: int) -> int:
-    """Return the message of citebot's own that was sent with a nonce; 0 without one.
+    """Return citebot's message with a nonce; 0 without one.
 
-    Discord keeps no nonce, so the buttons of a message carry it. A message without buttons is found by sending it
-    again with the same nonce, within a few minutes.
+    Discord keeps no nonce, so the buttons of a message carry it. A message without buttons is found
+    by sending it again with the same nonce, within a few minutes.
     """
     own = client.user.id if client.user else 0
     place = client.get_partial_messageable(channel)

@@ -1,4 +1,4 @@
-"""The client of Discord: its intents, its addresses, its connection to the gateway, and who gets which event."""
+"""The client of Discord: its intents, addresses, gateway connection, and event handlers."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class GatewayClient(discord.Client):
         return {"sequence": self.ws.sequence, "session": self.ws.session_id, "resume": resume}
 
     async def _raise_if_final(self, error: Exception) -> None:
-        """Raise an error that another try would not change."""
+        """Raise an error that a retry would not change."""
         if not isinstance(error, discord.ConnectionClosed) or error.code == 1000:
             return
         if error.code == 4014:
@@ -133,7 +133,7 @@ class GatewayClient(discord.Client):
         raise error
 
     async def finish(self) -> None:
-        """Accept no more events, and finish the pending ones; one that takes too long is abandoned."""
+        """Accept no more events, and finish the pending ones; abandon one that takes too long."""
         self.listener = self.interactions = None
         late = await self.in_flight.drain(LAST_MOMENT)
         for task in late:
@@ -149,20 +149,20 @@ class GatewayClient(discord.Client):
         await super().close()
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002
-        """Wait before a session is started over: Discord allows one in five seconds."""
+        """Wait before restarting a session: Discord allows one in five seconds."""
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
     @track_events
     async def on_connect(self) -> None:
-        """A session has begun."""
+        """Note a new session."""
         self.in_session.set()
         if self.listener is not None:
             self.listener.on_ready()
 
     @track_events
     async def on_ready(self) -> None:
-        """The servers are known."""
+        """Note that the servers are known."""
         if self.listener is not None:
             await self.listener.read_missed_direct()
 
@@ -174,27 +174,27 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_resumed(self) -> None:
-        """The session continues."""
+        """Note a resumed session."""
         self.in_session.set()
         if self.listener is not None:
             self.listener.on_resumed()
 
     @track_events
     async def on_disconnect(self) -> None:
-        """The gateway is lost."""
+        """Note a lost gateway connection."""
         self.in_session.clear()
         if self.listener is not None:
             self.listener.on_connection_lost()
 
     @track_events
     async def on_message(self, message: discord.Message) -> None:
-        """Somebody has written."""
+        """Handle a new message."""
         if self.listener is not None:
             await self.listener.on_message(message)
 
     @track_events
     async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        """A message was changed."""
+        """Handle an edited message."""
         if self.listener is not None:
             await self.listener.on_edit(payload.message)
 
@@ -212,7 +212,7 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_raw_reaction_add(self, payload: discord.RawReactionActionEvent) -> None:
-        """Somebody has reacted."""
+        """Handle a reaction."""
         if self.listener is not None:
             await self.listener.on_reaction(payload)
 
@@ -229,18 +229,18 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        """Somebody has used a command or a button."""
+        """Handle a used command or button."""
         if self.interactions is not None:
             await self.interactions.handle(interaction)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """An internal error occurred."""
+        """Log an internal error."""
         # discord.py calls this where it has caught the exception.
         log.error("an event was not handled: %s", event_method, exc_info=True)  # noqa: LOG014
 
 
 def make_intents(*, message_content: bool) -> discord.Intents:
-    """The events that citebot needs; only the text of messages that do not mention it needs a switch in the portal."""
+    """Return the required intents; only the text of messages without a mention needs a switch in the portal."""
     wanted = discord.Intents.none()
     wanted.guilds = wanted.guild_messages = wanted.dm_messages = True
     wanted.guild_reactions = wanted.dm_reactions = True

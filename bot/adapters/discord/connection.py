@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
-    """The pauses of discord.py, which grow to a quarter of an hour, cut to a minute."""
+    """discord.py's pauses, which grow to a quarter of an hour, limited to a minute."""
 
     def delay(self) -> float:
         """Return the seconds until the next try."""
@@ -58,10 +58,7 @@ class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
 
 @asynccontextmanager
 async def log_in(client: C, token: str) -> AsyncIterator[C]:
-    """Find out who the token belongs to.
-
-    Raises `RateLimited` if Discord, or Cloudflare before it, asks to wait for long.
-    """
+    """Log in as the token's owner. Raises `RateLimited` if Discord, or Cloudflare before it, asks for a long wait."""
     try:
         try:
             await client.login(token)
@@ -81,7 +78,7 @@ async def log_in(client: C, token: str) -> AsyncIterator[C]:
 
 
 async def stay_connected(client: discord.Client, clock: Clock) -> None:
-    """Take in events until this is cancelled; raises a `SettingsError` where Discord does not allow it."""
+    """Receive events until cancelled; raises a `SettingsError` if Discord does not allow it."""
     pause = FIRST_PAUSE
     try:
         while True:
@@ -117,7 +114,7 @@ async def _connect_client(client: discord.Client) -> str:
 
 
 async def _leave(client: discord.Client, *, code: int = 1000) -> None:
-    """Take in no more events; messages can still be sent."""
+    """Receive no more events; messages can still be sent."""
     if client.ws is None or not client.ws.open:
         return
     try:
@@ -128,7 +125,7 @@ async def _leave(client: discord.Client, *, code: int = 1000) -> None:
 
 
 class CallPacer:
-    """Lets a fixed number of calls through in a second, in their order: refusals count towards a ban."""
+    """Limits calls per second, in order: refusals count towards a ban."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""Answers that only the person who used a command sees, sent with the token of the interaction while it is valid."""
+"""Answers for only the person who used a command, sent with the interaction's token while it is valid."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class InteractionToken:
 
 
 def is_ephemeral(handle: MessageHandle) -> bool:
-    """Whether a message is one that only one person sees."""
+    """Whether only one person sees a message."""
     return handle.thread.startswith(ONE_PERSON)
 
 
 class DiscordEphemeralMessages:
-    """Sends and changes them. Once the token is no longer valid, the rest goes into a direct message."""
+    """Sends and edits private messages. Once the token has expired, the rest goes into a direct message."""
 
     def __init__(self, client: discord.Client, clock: Clock) -> None:
         self._client = client
@@ -61,7 +61,7 @@ class DiscordEphemeralMessages:
         return place.make_handle(message.id, f"{ONE_PERSON} {token}")
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Change such a message; `EditRefused` once the token is no longer valid."""
+        """Edit such a message; `EditRefused` once the token has expired."""
         with _map_token_errors():
             webhook = self._make_webhook(InteractionToken.parse(handle.line))
             await self._edit(webhook, int(handle.id), content)

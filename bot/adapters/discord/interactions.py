@@ -1,4 +1,4 @@
-"""Handles commands, their completion and buttons in Discord: each is acknowledged at once."""
+"""Handles commands, their completion and buttons in Discord, acknowledging each immediately."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class InteractionHandler:
         self._clock = clock
 
     async def handle(self, interaction: Interaction) -> None:
-        """Handle an interaction; one that Discord no longer accepts an answer to is dropped."""
+        """Handle an interaction; drop one that Discord no longer accepts an answer to."""
         data = cast("dict[str, Any]", interaction.data or {})
         try:
             channel = await self._channels.find(interaction.channel_id or 0, interaction.channel)
@@ -99,7 +99,7 @@ class InteractionHandler:
             await self._send_followup(interaction, LOST)
 
     async def _is_allowed(self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand) -> bool:
-        """Whether a command will be carried out rather than refused."""
+        """Whether a command is permitted."""
         asking = await self._make_message(interaction, channel, command)
         visible = self._visible(asking)
         if command.is_question:
@@ -153,7 +153,7 @@ class InteractionHandler:
         )
 
     async def _read_standing(self, interaction: Interaction, channel: ChannelInfo) -> tuple[bool, tuple[str, ...]]:
-        """Return whether somebody is from outside, and which roles they have."""
+        """Return whether somebody is from outside, and their roles."""
         if not channel.is_direct:
             return not self._members.is_inside(channel.workspace), read_roles(interaction.user)
         inside, roles = await self._members.roles(interaction.user.id)
@@ -192,5 +192,5 @@ class InteractionHandler:
 
 
 def _make_line(interaction: Interaction) -> str:
-    """The line to the person who used something; it is open for a quarter of an hour."""
+    """Return the line to a person after an interaction; it is open for a quarter of an hour."""
     return str(InteractionToken(interaction=interaction.id, user=interaction.user.id, token=interaction.token))

@@ -1,4 +1,4 @@
-"""Receives messages, edits, deletions and reactions in Discord, and messages from a time without connection."""
+"""Receives messages, edits, deletions and reactions in Discord, including missed messages."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class DiscordListener:
         self._locks: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     async def on_message(self, message: discord.Message) -> None:
-        """Take in a message."""
+        """Handle a message."""
         self._newest = max(self._newest, message.id)
         if not message.author.bot:
             await self._receive(message)
@@ -153,7 +153,7 @@ class DiscordListener:
                 await self._receive(message)
 
     def _make_id(self, seconds: float) -> int:
-        """The id that a message of so long ago would have."""
+        """Return the id of a message from so long ago."""
         return discord.utils.time_snowflake(datetime.fromtimestamp(self._clock.now() - seconds, UTC))
 
     async def _receive(self, message: discord.Message) -> None:
@@ -171,7 +171,7 @@ class DiscordListener:
             await deliver_with_retry(deliver, self._clock)
 
     async def on_edit(self, message: discord.Message) -> None:
-        """Take in an edit by a person; previews and pins change messages as well."""
+        """Handle an edit by a person; previews and pins change messages as well."""
         if message.author.bot or not self._is_news(message):
             return
 
@@ -186,7 +186,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_deletion(self, channel_id: int, messages: Iterable[int]) -> None:
-        """Take in that messages were deleted."""
+        """Handle deleted messages."""
 
         async def deliver() -> None:
             channel = await self._channels.find(channel_id)
@@ -229,7 +229,7 @@ class DiscordListener:
             log.info("a person was not told what came of a reaction: %s", error)
 
     def on_thread_deletion(self, thread: int) -> None:
-        """Take in that a thread was deleted."""
+        """Handle a deleted thread."""
         self._reply_targets.close(str(thread))
 
     def _may_be_for_us(self, question: IncomingMessage) -> bool:
@@ -276,7 +276,8 @@ async def read_missed_messages(
 ) -> AsyncIterator[discord.Message]:
     """Yield the newest messages of channels after an id, oldest first; unreadable channels are skipped.
 
-    In a busy channel, the previous process received most messages after the id: only the newest are missing.
+    In a busy channel, the previous process received most messages after the id, so only the newest
+    are missing.
     """
     if len(channels) > MOST_CHANNELS:
         log.warning("%d channels have new messages; %d of them are read", len(channels), MOST_CHANNELS)

@@ -1,4 +1,4 @@
-"""Reads what Discord delivers: messages, and the commands that citebot registers. Pure functions."""
+"""Parses Discord's events: messages, and citebot's registered commands. Pure functions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UsedCommand:
-    """A command as it was used: the words that it stands for; with `aloud`, everybody may read the answer."""
+    """A used command: its words; with `aloud`, everybody may read the answer."""
 
     words: str
     is_question: bool = False
@@ -48,7 +48,7 @@ class UsedCommand:
 
 
 def describe_commands() -> Sequence[Json]:
-    """Describe all commands as Discord wants them. Only those who manage the server may index, unless they allow it."""
+    """Describe all commands for Discord. Only people who manage the server may index, unless they allow others."""
     question = _make_option("question", "Your question", kind=STRING, required=True, max_length=LONGEST_QUESTION)
     share = _make_option("share", "Show the answer to everybody here", kind=BOOLEAN)
     full = _make_option("full", "Begin from nothing", kind=BOOLEAN)
@@ -62,7 +62,7 @@ def describe_commands() -> Sequence[Json]:
 
 
 def has_changed_commands(wanted: Sequence[Json], present: Sequence[Json]) -> bool:
-    """Whether other commands are registered than are wanted; their order does not matter, that of options does."""
+    """Whether the registered commands differ; their order does not matter, that of options does."""
 
     def by_name(command: Json) -> str:
         return str(command["name"])
@@ -71,7 +71,7 @@ def has_changed_commands(wanted: Sequence[Json], present: Sequence[Json]) -> boo
 
 
 def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
-    """Read a command that somebody used; None for one that is not citebot's."""
+    """Parse a used command; None for one that is not citebot's."""
     options = {str(option["name"]): option for option in data.get("options") or ()}
     match data.get("name"):
         case "ask":
@@ -91,7 +91,7 @@ def parse_used_command(data: Mapping[str, Any]) -> UsedCommand | None:
 
 
 def read_typed_text(data: Mapping[str, Any]) -> str:
-    """Return what has been typed so far of a repository's name."""
+    """Return the typed beginning of a repository's name."""
     for option in data.get("options") or ():
         if option.get("focused"):
             return str(option.get("value", ""))
@@ -130,7 +130,7 @@ def _get_option(options: Mapping[str, Mapping[str, Any]], name: str) -> Any:
 
 
 def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """Leave out what Discord adds to descriptions of commands or options."""
+    """Drop Discord's additions to descriptions of commands or options."""
     return [
         {key: item.get(key) or default for key, default in _COMPARED.items()}
         | {"options": _normalize_commands(item.get("options") or ())}
@@ -139,7 +139,7 @@ def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
-    """Read a message of a person; None if a bot wrote it, or it names nobody and has no text."""
+    """Parse a person's message; None if a bot wrote it, or it has neither a mention nor text."""
     if not (message.type in _FROM_PEOPLE and not message.author.bot and message.webhook_id is None):
         return None
     kind = _classify_message(message, channel, own)
@@ -168,7 +168,7 @@ def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser)
 
 
 def _read_files(message: discord.Message) -> tuple[AttachedFile, ...]:
-    """Read the files of a message, of one that it forwards, and of one that it replies to."""
+    """Return the files of a message, of a forwarded one, and of the one that it replies to."""
     forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
     replied = _find_replied(message)
     found = [*message.attachments, *forwarded, *(replied.attachments if replied is not None else ())]

@@ -95,7 +95,7 @@ class DiscordPlatform:
         return _handle(place, target.channel, message.id)
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Change all of a message; an archived thread is brought back for it."""
+        """Replace all of a message; an archived thread is reopened for it."""
         if is_ephemeral(handle):
             await self._ephemeral.edit(handle, content)
             return
@@ -154,7 +154,7 @@ class DiscordPlatform:
         return await download_file(self._session, file, origins=self._origins, most=most)
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show that the bot types; that it cannot be shown is no error."""
+        """Show that the bot is typing; failing is no error."""
         if place.line or not status:
             return
         try:

@@ -95,7 +95,7 @@ def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str
 
 
 def make_thread_name(question: str) -> str:
-    """Name a thread after the question that begins it."""
+    """Name a thread after its first question."""
     words = to_one_line(question).replace("`", "").replace("*", "").strip()
     if not any(char.isalnum() for char in words):
         return UNNAMED

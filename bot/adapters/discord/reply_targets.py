@@ -1,4 +1,4 @@
-"""Finds where to reply: in a thread, which is started on the question if necessary, else below the question."""
+"""Finds where to reply: in a thread, started on the question if necessary, else below the question."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ReplyTargets:
         self._names[place] = make_thread_name(self._mask(question))
 
     def close(self, thread: str) -> None:
-        """Note that a thread was deleted: it is not started again."""
+        """Note a deleted thread, which is not started again."""
         self._closed[thread] = True
 
     async def find_or_start(self, place: Place) -> ReplyTarget:
@@ -141,7 +141,7 @@ class ReplyTargets:
         return threaded and may.create_public_threads and may.send_messages_in_threads
 
     async def _fetch_name(self, place: Place) -> str:
-        """Name the thread after a restart, when the question must be fetched."""
+        """Name the thread after a restart, by fetching the question."""
         own = frozenset({self._client.user.id}) if self._client.user else frozenset()
         channel = self._client.get_partial_messageable(int(place.channel))
         try:

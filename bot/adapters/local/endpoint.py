@@ -1,4 +1,4 @@
-"""The pages of the workspace: its channels, threads and code, and the forms by which people write in it."""
+"""The pages of the workspace: its channels, threads and code, and the forms to write in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class View:
 
     @property
     def address(self) -> str:
-        """The address of it."""
+        """Its address."""
         return f"/c/{self.channel.id}" + (f"/{self.thread}" if self.thread else "")
 
 
@@ -85,7 +85,7 @@ class LocalPages:
         self._core.open(core)
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         self._files.join(router)
         guard, see, do = self._guard, self._guard.require_session, self._guard.require_form
         router.routes += [
@@ -108,7 +108,7 @@ class LocalPages:
         router.default = request_response(guard.open(self.show_missing))
 
     async def log_in(self, request: Request) -> Response:
-        """Let the printed link sign in, once, and print another one."""
+        """Let the printed link sign in once, and print another one."""
         given = request.query_params.get("t")
         if given is None or not self._link.take(given):
             if self._guard.find_session(request) is not None:  # who opens it again is signed in
@@ -122,7 +122,7 @@ class LocalPages:
         return self._sign_in(request, next(iter(self._core.get().workspace.people.values())), "/")
 
     async def switch_person(self, request: Request, _: WebSession, fields: Mapping[str, str]) -> Response:
-        """Become another person, and look at the same channel where they see it."""
+        """Become another person, and stay in the same channel if they see it."""
         workspace = self._core.get().workspace
         person = workspace.people.get(fields.get("person", ""))
         if person is None:
@@ -134,12 +134,12 @@ class LocalPages:
         return self._sign_in(request, person, f"/c/{channel}" if is_seen else "/")
 
     async def show_start(self, _: Request, session: WebSession) -> Response:
-        """Lead to the first channel."""
+        """Redirect to the first channel."""
         channels = self._core.get().workspace.list_channels(session.principal.person)
         return RedirectResponse(f"/c/{channels[0].id}", 303)
 
     async def show_channel(self, request: Request, session: WebSession) -> Response:
-        """Show a channel, with a thread of it; the thread alone to who has the channel before them."""
+        """Show a channel with one of its threads, or only the thread if the channel is already open."""
         view = self._read_view(request, session)
         thread = await self._render_thread(view) if view.thread else Markup()
         if view.thread and "HX-Request" in request.headers:
@@ -154,7 +154,7 @@ class LocalPages:
         return EventStream(self._write_events(view, read_number(after)))
 
     async def show_code(self, request: Request, session: WebSession) -> Response:
-        """Show the lines that a message links to."""
+        """Show the lines behind a message's link."""
         message = await self._find_message(request, session)
         places = await self._get_rendering().list_places(message)
         number = read_number(request.path_params["number"])
@@ -177,7 +177,7 @@ class LocalPages:
         return send_html(await self._render_page(view, thread=thread, panel=panel))
 
     async def send_file(self, request: Request, session: WebSession) -> Response:
-        """Send a file that came with a message which the person can see."""
+        """Send a file attached to a message that the person can see."""
         workspace, number = self._core.get().workspace, read_number(request.path_params["file"])
         found = await workspace.read_file(number)
         message = await workspace.find(found[0], session.principal.person) if found is not None else None
@@ -187,7 +187,7 @@ class LocalPages:
         return _send_download(file.name, found[1])
 
     async def send_attachment(self, request: Request, session: WebSession) -> Response:
-        """Send the file that goes with a message of citebot."""
+        """Send the file attached to a citebot message."""
         message = await self._find_message(request, session)
         file = message.content.file if message.content is not None else None
         if file is None:
@@ -195,7 +195,7 @@ class LocalPages:
         return _send_download(file.name, file.content)
 
     async def write(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Take a message in."""
+        """Post a message."""
         person = self._find_person(session)
         channel = self._find_channel(fields.get("channel", ""), person)
         thread = read_number(fields.get("thread", ""))
@@ -209,40 +209,40 @@ class LocalPages:
         return self._conclude(request, channel, thread, told)
 
     async def edit(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Change a message of one's own."""
+        """Edit one's own message."""
         message, text = await self._find_message(request, session), fields.get("text", "").strip()
         listener, person = self._core.get().listener, self._find_person(session)
         told = await listener.edit(person, message, text) if text else EMPTY
         return self._conclude(request, self._find_channel(message.channel, person), message.thread, told)
 
     async def delete(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
-        """Delete a message of one's own."""
+        """Delete one's own message."""
         message, person = await self._find_message(request, session), self._find_person(session)
         told = await self._core.get().listener.delete(person, message)
         return self._conclude(request, self._find_channel(message.channel, person), message.thread, told)
 
     async def press(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Press a button under a message of citebot."""
+        """Press a button of a citebot message."""
         message, person = await self._find_message(request, session), self._find_person(session)
         number = fields.get("button", "")
         told = await self._core.get().listener.press(person, message, read_number(number) if number else -1)
         return self._conclude(request, self._find_channel(message.channel, person), message.thread, told)
 
     async def react(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """React to a message, or take that back."""
+        """React to a message, or remove the reaction."""
         message, person = await self._find_message(request, session), self._find_person(session)
         told = await self._core.get().listener.react(person, message, fields.get("sign", ""))
         return self._conclude(request, self._find_channel(message.channel, person), message.thread, told)
 
     async def push(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Push a commit to the copy, which changes the lines that the newest answer of the channel cites first."""
+        """Push a commit to the copy that changes the first cited lines of the channel's newest answer."""
         core, person = self._core.get(), self._find_person(session)
         channel = self._find_channel(fields.get("channel", ""), person)
         told = await core.push(person, await self._find_newest_place(channel, person))
         return self._conclude(request, channel, 0, told)
 
     async def show_missing(self, _: Request) -> Response:
-        """Refuse an address that nothing is at."""
+        """Refuse an unknown address."""
         raise HTTPException(404, NO_SUCH_PAGE)
 
     async def _find_newest_place(self, channel: Channel, person: Person) -> CitedPlace | None:
@@ -313,7 +313,7 @@ class LocalPages:
         return self._rendering
 
     def _conclude(self, request: Request, channel: Channel, thread: int, told: str) -> Response:
-        """End a form: its reply to the person goes into the page, which gets everything else by its stream."""
+        """Answer a form: the reply goes into the page, which gets everything else by its stream."""
         if "HX-Request" in request.headers:
             return send_html(Markup.escape(told))
         return RedirectResponse(f"/c/{channel.id}" + (f"/{thread}" if thread else ""), 303)
@@ -333,7 +333,7 @@ class LocalPages:
 
 
 def _read_files(fields: Mapping[str, str]) -> Sequence[tuple[str, str, bytes]]:
-    """Read the files that a form carries, each as its name and its content in base 64."""
+    """Read the files in a form, each with its name and base64 content."""
     found = []
     for number in range(MOST_FILES):
         name = fields.get(f"name{number}", "")

@@ -40,9 +40,9 @@ _MENTION = re.compile(r"(?<![\w@])@(?P<name>\w{1,32})", re.ASCII)
 
 
 class LocalListener:
-    """The actions of people here; each method returns the reply for that person alone, which may be empty.
+    """The actions of people here; each method returns the reply for that person, which may be empty.
 
-    `mask` takes secrets out of what is kept.
+    `mask` removes secrets from stored text.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class LocalListener:
         thread: int = 0,
         files: Sequence[tuple[str, str, bytes]] = (),
     ) -> str:
-        """Take a message in; a command and its answer are seen by the person alone."""
+        """Take in a message; a command and its answer are private."""
         is_command = text.startswith("/") and not thread and not files
         message = await self._workspace.add(
             channel, person.id, thread=thread, text=self._mask(text), files=files[:MOST_FILES],
@@ -77,7 +77,7 @@ class LocalListener:
         return "" if is_kept else NOT_KEPT
 
     async def edit(self, person: Person, message: StoredMessage, text: str) -> str:
-        """Change a message of one's own, which is answered again."""
+        """Edit one's own message; citebot answers it again."""
         if message.author != person.id or message.reader:
             return NOT_YOURS
         await self._workspace.rewrite(message.id, self._mask(text))
@@ -89,7 +89,7 @@ class LocalListener:
         return "" if is_kept else NOT_KEPT
 
     async def delete(self, person: Person, message: StoredMessage) -> str:
-        """Delete a message of one's own, whose answer is withdrawn."""
+        """Delete one's own message; its answer is withdrawn."""
         if message.author != person.id:
             return NOT_YOURS
         await self._workspace.delete(message.id)
@@ -98,7 +98,7 @@ class LocalListener:
         return "" if is_kept else NOT_KEPT
 
     async def press(self, person: Person, message: StoredMessage, number: int) -> str:
-        """Press a button under a message of citebot, by its number."""
+        """Press a button of a citebot message, by number."""
         buttons = message.content.buttons if message.content is not None else ()
         if not 0 <= number < len(buttons):
             return GONE
@@ -106,7 +106,7 @@ class LocalListener:
         return await self._conversations.handle_press(make_press(message, person, pressed.action, pressed.value))
 
     async def react(self, person: Person, message: StoredMessage, sign: str) -> str:
-        """Add a reaction to a message, or take it back; some mean what a button means."""
+        """Add a reaction to a message, or remove it; some act like a button."""
         action = REACTIONS.get(sign)
         if action is None:
             return ""

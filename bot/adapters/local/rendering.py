@@ -47,7 +47,7 @@ class ShownMessage:
 
     @property
     def is_finished(self) -> bool:
-        """Whether citebot has no more to add to it."""
+        """Whether citebot has finished it."""
         content = self.message.content
         return content is not None and not content.status
 
@@ -58,7 +58,7 @@ class ShownMessage:
 
 
 class MessageRendering:
-    """Writes messages as HTML, outside the event loop; the result is kept for the next reader."""
+    """Writes messages as HTML, outside the event loop; caches the result."""
 
     def __init__(self, workspace: Workspace, highlighter: CodeHighlighter) -> None:
         self._workspace = workspace
@@ -79,7 +79,7 @@ class MessageRendering:
         return shown
 
     async def list_places(self, message: StoredMessage) -> Sequence[CitedPlace]:
-        """List the places in the code that a message links to, in their order."""
+        """List the places in the code behind a message's links, in order."""
         return [place for _, place in await asyncio.to_thread(self._find_places, message)]
 
     async def _write(self, message: StoredMessage) -> ShownMessage:

@@ -43,7 +43,7 @@ FILE_ADDRESS = "local:"  # begins the address of an attached file
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Person:
-    """Somebody who can write here; a guest is of another organization."""
+    """A participant; a guest is from another organization."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class Person:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Channel:
-    """A channel, or the direct conversation of one person with citebot; in some, questions need a mention of it."""
+    """A channel, or a person's direct conversation with citebot; in some, questions need a mention of it."""
 
     id: str
     name: str
@@ -112,7 +112,7 @@ class StoredMessage:
 
 
 class Workspace:
-    """People, channels and messages; anyone who waits hears of each change."""
+    """People, channels and messages; waiters hear of each change."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class Workspace:
             yield cls(database, clock, **parts)
 
     def list_channels(self, person: str) -> Sequence[Channel]:
-        """List what a person sees: all channels, and their conversation with citebot."""
+        """List the channels that a person sees: all channels, and their conversation with citebot."""
         direct = Channel(id=f"{DIRECT}{person}", name=BOT, about="Only you and citebot see this.")
         return [*self._channels, direct]
 
@@ -178,20 +178,20 @@ class Workspace:
         return added
 
     async def rewrite(self, message: int, text: str) -> None:
-        """Change what a person has written."""
+        """Change a person's message."""
         await self._change(message, "text = ?, edited_at = ?", make_storable(text), self._clock.now())
 
     async def show(self, message: int, content: MessageContent) -> bool:
-        """Change what citebot shows; False if the message is gone."""
+        """Change the content of one of citebot's messages; False if the message is gone."""
         return await self._change(message, "content = ?", _encode(content))
 
     async def delete(self, message: int) -> None:
-        """Delete a message with its files; open pages learn of it from its row, which is empty by now."""
+        """Delete a message with its files; open pages notice its empty row."""
         await self._database.write("DELETE FROM files WHERE message = ?", (message,))
         await self._change(message, "text = '', content = '', files = '[]', reactions = '{}', is_deleted = 1")
 
     async def react(self, message: StoredMessage, person: str, sign: str) -> bool:
-        """Add a reaction, or take it back; return whether it is there now."""
+        """Add a reaction, or remove it; return whether it is now set."""
         there = [each for each in message.reactions.get(sign, ()) if each != person]
         is_new = person not in message.reactions.get(sign, ())
         kept = {**message.reactions, sign: [*there, person] if is_new else there}
@@ -199,18 +199,18 @@ class Workspace:
         return is_new
 
     async def find(self, message: int, person: str = "") -> StoredMessage | None:
-        """Find a message by its number; with a person, only what they can see."""
+        """Find a message by number; for a person, only a visible one."""
         found = await self._list("m.id = ?", (message,), person)
         return next((each for each in found if not person or self._is_visible(each, person)), None)
 
     async def find_by_nonce(self, nonce: str) -> StoredMessage | None:
-        """Find what citebot has sent with a nonce."""
+        """Find citebot's message with a nonce."""
         return next(iter(await self._list("m.nonce = ? AND NOT m.is_deleted", (nonce,))), None)
 
     async def list_messages(self, channel: str, thread: int, person: str) -> Sequence[StoredMessage]:
         """List the newest messages of a channel, outside of threads, or those of a thread; the oldest first.
 
-        A message that was deleted is among them while it has replies.
+        Includes a deleted message while it has replies.
         """
         found = await self._list("m.channel = ? AND m.thread = ? ORDER BY m.id DESC", (channel, thread), person)
         return [
@@ -218,16 +218,16 @@ class Workspace:
         ]
 
     async def list_changes(self, after: int, person: str) -> Sequence[StoredMessage]:
-        """List what has changed after a version, of all that a person can see; deletions are among it."""
+        """List the changes after a version that a person can see, deletions included."""
         found = await self._list("m.version > ? ORDER BY m.version", (after,), person)
         return [each for each in found if self._is_visible(each, person)]
 
     async def list_all(self) -> Sequence[StoredMessage]:
-        """List all messages that are there."""
+        """List all existing messages."""
         return await self._list("NOT m.is_deleted ORDER BY m.id")
 
     async def list_newest(self, channel: str, author: str, person: str) -> Sequence[StoredMessage]:
-        """List what somebody has written in a channel and its threads, as far as a person can see it, newest first."""
+        """List somebody's messages in a channel and its threads that a person can see, newest first."""
         where = "m.channel = ? AND m.author = ? AND NOT m.is_deleted ORDER BY m.id DESC"
         found = await self._list(where, (channel, author), person)
         return [each for each in found if self._is_visible(each, person)]
@@ -238,12 +238,12 @@ class Workspace:
         return int(row[0]) if row else 0
 
     async def read_file(self, number: int) -> tuple[int, bytes] | None:
-        """Return the message that a file came with, and what it holds."""
+        """Return the message of a file, and its contents."""
         row = await self._database.row("SELECT message, content FROM files WHERE id = ?", (number,))
         return (int(row[0]), bytes(row[1])) if row else None
 
     def watch(self) -> asyncio.Event:
-        """Return what is set at the next change."""
+        """Return an event that is set at the next change."""
         return self._changed
 
     def _is_visible(self, message: StoredMessage, person: str) -> bool:
@@ -267,7 +267,7 @@ class Workspace:
         return row is not None
 
     async def _touch(self, thread: int) -> None:
-        """Tell of a change; the message that a thread is below shows how many replies there are."""
+        """Signal a change; the parent message of a thread shows the number of replies."""
         if thread:
             await self._database.write(f"UPDATE messages SET version = {_NEXT} WHERE id = ?", (thread,))  # noqa: S608
         self._changed.set()

@@ -73,12 +73,12 @@ class SlackAdapter:
     @classmethod
     @asynccontextmanager
     async def open(cls, options: SlackOptions, clock: Clock) -> AsyncIterator[Self]:
-        """Find out who the bot token belongs to; raises a `ChatError` where Slack refuses it."""
+        """Open the client as the bot token's owner; raises a `ChatError` if Slack refuses it."""
         async with open_client(options.bot_token, clock, base_url=options.api_url) as client:
             yield cls(options, client, await client.identity(), clock)
 
     async def unready(self) -> str:
-        """Say why no events arrive from Slack at the moment; empty if all is well."""
+        """Explain why no events arrive from Slack at the moment; empty if they do."""
         if self._token_monitor.refusal or await self._is_connected():
             return self._token_monitor.refusal
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."

@@ -64,7 +64,7 @@ def map_bot_token_error(name: str, method: str, needed: str = "") -> ChatError:
 
 
 def map_app_token_error(name: str, method: str, needed: str = "") -> ChatError:
-    """Translate a refusal of opening a connection, which takes the app token."""
+    """Translate a refusal to open a connection with the app token."""
     message = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
     return PlatformUnreachable(message) if name in UNSURE else PostRefused(f"{message} {_APP_ADVICE}")
 
@@ -90,7 +90,7 @@ def map_stream_error(name: str, method: str, needed: str = "") -> ChatError:
 
 
 def describe_error(name: str, method: str, needed: str = "") -> str:
-    """Describe a refusal of Slack, and its remedy."""
+    """Describe a refusal by Slack, and its remedy."""
     scope = f" ({needed})" if needed else ""
     return " ".join(filter(None, (f"Slack refused {method}: {name}{scope}.", _ADVICE.get(name, ""))))
 

@@ -49,10 +49,10 @@ async def read_thread(
 
 
 async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, event_type: str, nonce: str) -> str:
-    """Return the timestamp of the reply that bears a nonce; empty without one.
+    """Return the timestamp of the reply with a nonce; empty without one.
 
-    Slack accepts no metadata for a stream before its end: until then the nonce is the id of its step. A message of
-    the app that has neither metadata nor text is a stream that was begun just before a crash.
+    Slack accepts no metadata for a stream before its end: until then the nonce is the id of its
+    step. A message of the app without metadata and text is a stream begun just before a crash.
     """
     unfinished = ""
     async for message in read_messages(client, place):
@@ -68,7 +68,7 @@ async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, eve
 
 
 async def has_file_after(client: SlackClient, place: Place, *, own: BotIdentity, ts: str, name: str, size: int) -> bool:
-    """Whether the app has shown a file of this name and size in a thread after a message."""
+    """Whether the app has posted a file of this name and size in a thread after a message."""
     async for message in read_messages(client, place):
         files = (message.get("files") or ()) if str(message["ts"]) > ts and is_own(message, own) else ()
         if any(file.get("name") == name and file.get("size") == size for file in files):
@@ -77,7 +77,7 @@ async def has_file_after(client: SlackClient, place: Place, *, own: BotIdentity,
 
 
 async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
-    """Return who wrote last in a thread, and their team."""
+    """Return the last author in a thread, and their team."""
     found = None
     async for message in read_messages(client, place):
         if message.get("user") and not message.get("bot_id") and not message.get("subtype"):
@@ -86,7 +86,7 @@ async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentit
 
 
 async def read_messages(client: SlackClient, place: Place, *, latest: str = "") -> AsyncIterator[Fields]:
-    """Read a thread, oldest first and each message once; without a thread the newest page of the channel."""
+    """Read a thread, oldest first and each message once; without a thread, the newest page of the channel."""
     known: set[str] = set()
     cursor: str | None = None
     for _ in range(MOST_PAGES):

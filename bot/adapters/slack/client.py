@@ -1,4 +1,4 @@
-"""The Web API as the adapter calls it: one session, no hidden retries, refusals as chat errors."""
+"""The adapter's Web API: one session, no hidden retries, refusals as chat errors."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SlackClient:
     async def read(
         self, call: Callable[[], Awaitable[Any]], meaning: RefusalMeaning = api_errors.map_post_error
     ) -> Fields:
-        """Make a call that changes nothing, a few times where Slack asks to wait or does not answer."""
+        """Make a read-only call, with a few retries if Slack asks to wait or does not answer."""
         for tries_left in reversed(range(READ_TRIES)):
             try:
                 return await self.send(call, meaning)

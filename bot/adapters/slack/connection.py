@@ -40,7 +40,7 @@ async def open_sockets(
     ping_interval: float = 10,
     count_malformed: Callable[[], None],
 ) -> AsyncIterator[Sequence[Socket]]:
-    """Open connections and yield them; raises a `ChatError` where the token opens none."""
+    """Open connections and yield them; raises a `ChatError` if the token opens none."""
     # The SDK tries for ever, whatever the reason; a wrong token should be reported at once.
     await check_app_token(client, app_token)
     sockets: list[Socket] = []
@@ -54,12 +54,12 @@ async def open_sockets(
 
 
 async def check_app_token(client: SlackClient, app_token: str) -> None:
-    """Raise a `ChatError` where the app token opens no connection."""
+    """Raise a `ChatError` if the app token opens no connection."""
     await client.read(lambda: client.web.apps_connections_open(app_token=app_token), map_app_token_error)
 
 
 class Socket(SocketModeClient):
-    """One connection. Frames that Slack would not send are skipped."""
+    """One connection. Malformed frames are skipped."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Socket(SocketModeClient):
         self.socket_mode_request_listeners.append(self._deliver)
 
     async def issue_new_wss_url(self) -> str:
-        """Ask for the address of a connection, a few times where Slack does not answer or asks to wait."""
+        """Request a connection's address, with a few retries if Slack does not answer or asks to wait."""
         answer = await self._client.read(
             lambda: self._client.web.apps_connections_open(app_token=self.app_token), map_app_token_error
         )
@@ -99,7 +99,9 @@ class Socket(SocketModeClient):
             await self.send_socket_mode_response(SocketModeResponse(envelope_id=envelope))
 
     def _forget_address(self) -> None:
-        """Make the SDK ask for a new one: each is good for one connection, and it would retry the old one for ever."""
+        """Make the SDK ask for a new address: each is good for one connection, and it would retry the old one
+        forever.
+        """
         self.wss_uri = None
 
     async def _deliver(self, _: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -116,7 +118,7 @@ class _SocketLog(logging.LoggerAdapter[logging.Logger]):
 
     @property
     def level(self) -> int:
-        """The level of the log, which the SDK looks at."""
+        """The log level, which the SDK reads."""
         return self.logger.level
 
     def exception(self, msg: object, *args: object, exc_info: Any = True, **more: Any) -> None:

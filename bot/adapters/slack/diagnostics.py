@@ -113,7 +113,7 @@ WHERE: Mapping[Variable, str] = {
 
 
 def list_bot_scopes() -> frozenset[str]:
-    """All scopes that the bot token needs for everything that citebot does."""
+    """List all scopes that the bot token needs for every feature."""
     called = frozenset().union(*METHODS.values())
     subscribed = frozenset(filter(None, EVENTS.values()))
     return (called | subscribed | {SLASH_COMMANDS, DOWNLOADS}) - {APP_SCOPE}
@@ -197,7 +197,7 @@ def _map_check_error(name: str, method: str, needed: str = "") -> ChatError:
 
 
 async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
-    """Check everything that the tokens available show. Nothing is sent that anybody would notice."""
+    """Check everything that the available tokens allow, without visible effects."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
     async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as client:
@@ -291,7 +291,7 @@ async def _count_channels(client: SlackClient, types: str) -> tuple[int, bool]:
 
 
 async def _check_app_token(client: SlackClient, token: str) -> Sequence[DoctorFinding]:
-    """Whether a connection could be opened; Slack gives out an address, which is not used."""
+    """Check whether a connection could be opened, by requesting an unused address."""
     if wrong := _check_token("SLACK_APP_TOKEN", token):
         return wrong
     try:
@@ -317,7 +317,9 @@ def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
 
 
 def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
-    """Slack shows an app's manifest to its configuration tokens only, which citebot has no use for."""
+    """Note the unchecked parts: Slack shows an app's manifest only to its configuration tokens, which citebot
+    does not use.
+    """
     tokens = ", and whether both tokens belong to the same app" if mode == "socket" else ""
     return note(
         f"Not checked, because Slack does not show it to these tokens: the events ({', '.join(EVENTS)}) and commands "

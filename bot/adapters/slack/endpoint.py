@@ -74,7 +74,7 @@ def _refuse(warnings: RareWarnings) -> Response:
 
 
 def _may_be_signed(request: Request, *, now: float) -> bool:
-    """Whether the headers alone could belong to a signed body."""
+    """Whether the headers could belong to a signed body."""
     times, signatures = request.headers.getlist(_SIGNED_AT), request.headers.getlist(_SIGNATURE)
     if len(times) != 1 or len(signatures) != 1:
         return False
@@ -92,7 +92,7 @@ def _is_signed(request: Request, body: bytes, verifier: SignatureVerifier) -> bo
 
 
 class EventLimit:
-    """Counts the minutes in which Slack held events back; it reports each of them."""
+    """Counts and reports the minutes in which Slack held back events."""
 
     def __init__(self, clock: Clock, count: Callable[[], None]) -> None:
         self._clock = clock
@@ -100,7 +100,7 @@ class EventLimit:
         self._minutes: list[float] = []
 
     def note(self) -> None:
-        """Count a minute in which events were held back."""
+        """Count a minute with held-back events."""
         self._count()
         now = self._clock.now()
         if not self._minutes:
@@ -109,7 +109,7 @@ class EventLimit:
         self._minutes = [*recent[-59:], now]
 
     def remark(self) -> str:
-        """Describe what was held back in the last hour; empty if nothing was."""
+        """Describe the events held back in the last hour; empty if there were none."""
         now = self._clock.now()
         self._minutes = [at for at in self._minutes if now - at < REMEMBERED]
         return _SENTENCE.format(len(self._minutes)) if self._minutes else ""

@@ -1,4 +1,4 @@
-"""Answers that only the person who asked can see, as slash commands get them. Slack lets nobody change or find them."""
+"""Answers that only the asker can see, as for slash commands. Slack lets nobody change or find them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def make_ephemeral_place(place: Place, user: str, *, response_url: str = "") -> Place:
-    """The place that only one person in a channel can read; a response URL takes five answers in half an hour."""
+    """Return a channel's private place for one person; a response URL takes five answers in half an hour."""
     return replace(place, thread=f"{ONE_PERSON}{user}", line=response_url)
 
 
@@ -39,7 +39,7 @@ class SlackEphemeralMessages:
         self._client = client
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Show a content to one person; return a handle to recognise it by, but not to change it.
+        """Show a content to one person; return a handle that identifies but cannot change it.
 
         A mere status is not sent: it would stay above the answer, because Slack cannot replace it.
         """
@@ -70,7 +70,7 @@ class SlackEphemeralMessages:
             )
 
     def _is_of_slack(self, url: str) -> bool:
-        """Whether an address is one of Slack's, or on the host that the API is on."""
+        """Whether an address is one of Slack's, or on the API's host."""
         try:
             asked, api = urlsplit(url), urlsplit(self._client.web.base_url)
         except ValueError:

@@ -61,7 +61,7 @@ _ASK = "Mention me in a channel, or write to me here. Every claim links to the e
 
 @dataclass(frozen=True, kw_only=True)
 class EphemeralNotice:
-    """Something that only one person should read."""
+    """A message for only one person."""
 
     place: Place
     text: str
@@ -169,7 +169,7 @@ class SlackListener:
         return [EphemeralNotice(place=private, text=text)] if text else []
 
     async def _mark_external(self, event: MessageReceived | MessageEdited) -> IncomingMessage:
-        """Find out whether outsiders can read a message; a DM is read by its author only."""
+        """Find out whether outsiders can read a message; only its author reads a DM."""
         message = event.message
         if message.external or message.kind == "direct":
             return message

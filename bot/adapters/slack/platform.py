@@ -84,7 +84,7 @@ class SlackStream:
 
 
 def make_text_chunk(text: str) -> Sequence[Any]:
-    """A piece of text for a stream."""
+    """Make a piece of text for a stream."""
     return [{"type": "markdown_text", "text": text}] if text else []
 
 
@@ -229,7 +229,7 @@ class SlackPlatform:
         return await read_thread(self._client, place, own=self._identity, before=before, limit=limit)
 
     async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
-        """Fetch a file that came with a message, with the bot's token."""
+        """Download a file attached to a message, with the bot's token."""
         web = self._client.web
         if web.session is None:
             raise PlatformUnreachable("There is no session to fetch with.")
@@ -240,7 +240,7 @@ class SlackPlatform:
         )  # fmt: skip
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show a status below the thread where Slack has such a thing; that it cannot be shown is no error."""
+        """Show a status below the thread if Slack supports it; failing is no error."""
         if not place.thread or is_ephemeral(place):
             return
         try:
@@ -253,7 +253,7 @@ class SlackPlatform:
             log.debug("no status is shown: %s", error)
 
     async def _show_direct_status(self, place: Place, status: str) -> None:
-        """Show in a DM at once that work is in progress; the message that comes next clears it."""
+        """Show in a DM immediately that work is in progress; the next message clears it."""
         if status and place.channel.startswith(_DIRECT):
             await self.hint(place, status.replace("`", ""))
 
@@ -280,7 +280,7 @@ class SlackPlatform:
             log.info("a stream was not ended: %s", error)
 
     async def _find_asker(self, place: Place) -> tuple[str, str]:
-        """Return the person who asked last in a thread; after a restart, the thread is read for it."""
+        """Return the last asker in a thread, which is read after a restart."""
         if place not in self._askers:
             found = await find_last_author(self._client, place, own=self._identity)
             if found is None:
@@ -307,7 +307,7 @@ class SlackPlatform:
             await self._update(handle, show_without_file(content, str(error), self.capabilities))
 
     async def _was_attached(self, handle: MessageHandle, file: Attachment) -> bool:
-        """Whether a process before this one has sent a file after its message, and was killed before it noted that."""
+        """Whether an earlier process sent a file after its message, and was killed before it noted that."""
         place = Place(
             platform=handle.platform, workspace=handle.workspace, channel=handle.channel,
             thread=handle.thread or handle.id,

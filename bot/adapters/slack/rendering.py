@@ -92,7 +92,7 @@ def _make_plain_text(label: str) -> Block:
 
 
 def read_text(text: str, *, own: str) -> tuple[str, int]:
-    """Return the plain text of a message, and 0; for one that is too long, no text and its length."""
+    """Return the plain text of a message, and 0; for an overlong one, no text and its length."""
     fitting = fit_text(text, LONGEST)
     return ("", len(text)) if fitting is None else (to_plain_markdown(fitting, own=own), 0)
 

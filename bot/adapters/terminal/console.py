@@ -51,7 +51,7 @@ class InputLines(Protocol):
     """The source of a person's lines."""
 
     async def read(self) -> str | None:
-        """Wait for the next line; None when there will be no more."""
+        """Wait for the next line; None at the end."""
 
 
 class PipedInput:
@@ -63,7 +63,7 @@ class PipedInput:
         self._encoding = stream.encoding
 
     async def read(self) -> str | None:
-        """Wait for the next line; None at the end, and for a stream that cannot be read."""
+        """Wait for the next line; None at the end, and for an unreadable stream."""
         try:
             data = await run_abandonable(self._read_line)
         except OSError as error:
@@ -81,7 +81,7 @@ class PipedInput:
 
 
 class ConsoleChat:
-    """One conversation with one person. `stoppable` is set where Ctrl-C is to end an answer and not the program."""
+    """One conversation with one person. `stoppable` is set while Ctrl-C ends an answer and not the program."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class ConsoleChat:
         }
 
     async def run(self) -> bool:
-        """Take lines until there are no more; return whether every one of them was answered."""
+        """Answer lines until there are no more; return whether all succeeded."""
         succeeded = True
         try:
             while (line := await self._lines.read()) is not None and line.strip().lower() not in _LEAVING:
@@ -125,7 +125,7 @@ class ConsoleChat:
         return succeeded
 
     async def _run_safely(self, work: Coroutine[None, None, None]) -> bool:
-        """Do the work; report what goes wrong with a line, so that the next one can be taken."""
+        """Do the work and report failures of a line, so that the next one can follow."""
         try:
             if self._stoppable and not await run_until_interrupt(work):
                 self._terminal.note("Stopped.")

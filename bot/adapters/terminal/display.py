@@ -67,9 +67,9 @@ class Terminal:
             self.out.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
     def copy(self, text: str) -> bool:
-        """Send text to the clipboard of anyone who looks at this terminal; False if that surely cannot work.
+        """Copy text to the clipboard of the terminal; False if that certainly cannot work.
 
-        The sequence is OSC 52. Whether the terminal follows it, it does not say.
+        The sequence is OSC 52, which terminals do not confirm.
         """
         content = base64.b64encode(text.encode()).decode()
         if not self.out.is_terminal or self.out.is_dumb_terminal or len(content) > _LONGEST_COPY:
@@ -124,7 +124,7 @@ class Terminal:
 
     @contextmanager
     def watch(self, trace: RunTrace | None = None, root: Path | None = None) -> Iterator[Callable[[AgentEvent], None]]:
-        """Trace a run, or draw it in a region that changes; a line of the log would tear that apart.
+        """Trace a run, or draw it in a live region, which log lines would break.
 
         Places without a web address are linked to the files of a working tree at `root`.
         """

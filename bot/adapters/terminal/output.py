@@ -45,12 +45,12 @@ def trim_code(line: str) -> str:
 
 
 def to_json(record: Mapping[str, Any]) -> str:
-    """Write a record on one line; everything beyond ASCII is escaped, so it passes through any terminal or pipe."""
+    """Write a record on one line, escaped to ASCII so that it passes through any terminal or pipe."""
     return json.dumps(record)
 
 
 def answer_to_record(answer: Answer) -> dict[str, Any]:
-    """Describe an answer."""
+    """Describe an answer as JSON."""
     citations = [
         {
             **({"repository": cited.repository} if cited.repository else {}),
@@ -78,7 +78,7 @@ def answer_to_record(answer: Answer) -> dict[str, Any]:
 
 
 def format_answer(answer: Answer) -> str:
-    """Write an answer as plain text: its citations below it, and who wrote it."""
+    """Write an answer as plain text, with its citations and its author below."""
     paragraphs = [answer.text, "\n".join(map(format_footnote, answer.citations)), format_author(answer)]
     return "\n\n".join(filter(None, paragraphs))
 
@@ -120,12 +120,12 @@ def choose_line(hit: Hit, query: str) -> str:
 
 
 def definition_to_record(definition: Definition) -> dict[str, Any]:
-    """Describe a definition."""
+    """Describe a definition as JSON."""
     return {"path": definition.path, **dataclasses.asdict(definition.symbol)}
 
 
 def describe_definition(definition: Definition) -> CodeLine:
-    """Describe a definition in one line: where, its kind, its signature."""
+    """Describe a definition in one line: place, kind, signature."""
     symbol = definition.symbol
     where = format_location(definition.path, symbol.start_line, symbol.end_line)
     # A signature over several lines ends with a comma, or a blank.
@@ -207,13 +207,13 @@ def format_status(status: IndexStatus) -> str:
 
 
 def state_to_record(state: RepositoryState) -> dict[str, Any]:
-    """Describe the state of a repository; little is known of one that cannot be read."""
+    """Describe the state of a repository as JSON; little is known of an unreadable one."""
     known = status_to_record(state.status) if state.status is not None else {"repository": state.name}
     return known | {"state": state.state, "sentence": state.sentence}
 
 
 def format_state(state: RepositoryState) -> str:
-    """Write the state of a repository as a few lines, the state itself last."""
+    """Describe the state of a repository in a few lines, the state itself last."""
     known = format_status(state.status) if state.status is not None else f"{'repository':<12}{to_one_line(state.name)}"
     state_line = to_one_line(": ".join(filter(None, (state.state, state.sentence))))
     return f"{known}\n{'state':<12}{state_line}"

@@ -1,4 +1,4 @@
-"""The prompt of the terminal: lines typed with completion and history, several at once with Alt-Enter."""
+"""The prompt of the terminal: lines with completion and history, multi-line input with Alt-Enter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MaskedHistory(FileHistory):
         self._mask = mask
 
     def store_string(self, string: str) -> None:
-        """Keep a line."""
+        """Store a line."""
         super().store_string(self._mask(string))
 
 
@@ -129,7 +129,7 @@ class PromptCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        """Offer commands as soon as a line begins with a slash, everything else when Tab asks."""
+        """Offer commands as soon as a line begins with a slash, everything else after Tab."""
         before = document.text_before_cursor
         if before.startswith("/") and not any(map(str.isspace, before)):
             for name, what in self._commands.items():
@@ -152,7 +152,7 @@ class PromptCompleter(Completer):
 
 
 def find_word(text: str) -> str:
-    """Find the word at the end of a text that could be a path or a name."""
+    """Return the word at the end of a text that could be a path or a name."""
     found = _WORD.search(text[-200:])
     return found.group() if found else ""
 

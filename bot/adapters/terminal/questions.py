@@ -1,4 +1,4 @@
-"""Questions of the person at the terminal: followed on the screen, answered with a note on what was not read."""
+"""Questions at the terminal: followed on the screen, answered with a note on unread changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAME_NAME = "Two of these repositories have the same name. Give one another `nam
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """An answer that was shown, and how it was found; `dollars` is None if the price of a model is not known."""
+    """A shown answer, and how it was found; `dollars` is None if a model's price is unknown."""
 
     answer: Answer
     record: TurnRecord
@@ -43,7 +43,7 @@ class ShownAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class TerminalQuestions:
-    """Asks about all of the repositories at once; one of several that cannot be read does not keep the others."""
+    """Asks about all of the repositories together, skipping unreadable ones."""
 
     terminal: Terminal
     indexes: Sequence[RepositoryIndex]
@@ -62,9 +62,10 @@ class TerminalQuestions:
         trace: RunTrace | None = None,
         is_shown: bool = True,
     ) -> ShownAnswer:
-        """Answer a question, and show that unless a program reads it; `AnswerFailed` if it has no answer.
+        """Answer a question, and show it unless a program reads it; `AnswerFailed` if it has no answer.
 
-        It is read `at` a branch, tag, commit or pull request, else at what it names itself, or `last` was read at.
+        It is read `at` a branch, tag, commit or pull request, else at the one that it names, or
+        `last` was read at.
         """
         by_name = {(await index.status()).repository: index for index in self.indexes}
         if len(by_name) < len(self.indexes):
@@ -96,7 +97,7 @@ class TerminalQuestions:
         return ShownAnswer(answer=answer, record=run.make_record(answer), dollars=run.stats.dollars)
 
     async def _find_tree(self, run: AnswerRun) -> Path | None:
-        """Find the working tree whose files can be linked to; None if no link would show."""
+        """Find the working tree for file links; None if links would not show."""
         is_seen = self.terminal.out.is_terminal or self.terminal.err.is_terminal
         is_head = run.ref is None and len(self.indexes) == 1
         return Path((await self.indexes[0].status()).path) if is_seen and is_head else None
@@ -124,6 +125,6 @@ class TerminalQuestions:
 
 
 def _leave_out_names(question: str, names: Sequence[str]) -> str:
-    """Leave out that a question is about all of these repositories ("across shop and website, ..."), as in a chat."""
+    """Drop the repositories' names from a question ("across shop and website, ..."), as in a chat."""
     naming = find_named(question, dict.fromkeys(names, RepositoryProfile()))
     return naming.question if set(naming.repositories) == set(names) else question

@@ -14,7 +14,7 @@ from bot.markdown import replace_control_characters
 
 
 class CodeExcerpt(CodeBlock):
-    """Code between two lines of prose, without the wide margins that rich puts around it."""
+    """Code between two lines of prose, without rich's wide margins."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -22,7 +22,7 @@ class CodeExcerpt(CodeBlock):
 
 
 class AnswerMarkdown(Markdown):
-    """Markdown as rich shows it, except the excerpts."""
+    """Markdown in rich's style, except the excerpts."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,

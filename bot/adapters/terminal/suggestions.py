@@ -31,7 +31,7 @@ OFFER = "Ollama runs on this machine: use it with CITEBOT_MODEL=ollama:{name}."
 
 
 async def suggest_questions(code: CodeSearch) -> Sequence[str]:
-    """Make up to three questions that are known to have an answer: who calls something, where, and how."""
+    """Make up to three questions with known answers: who calls something, where, and how."""
     try:
         central = [each for each in await code.list_central(limit=_CENTRAL) if _is_speaking(each.symbol.name)]
         found = [
@@ -50,7 +50,7 @@ def _is_speaking(name: str) -> bool:
 
 
 async def _ask_who_calls(code: CodeSearch, central: Sequence[Definition]) -> AsyncIterator[str]:
-    """Ask about the function that is called most, of the most central ones."""
+    """Ask about the most called of the central functions."""
     counts: dict[str, int] = {}
     async for name in _find_functions(code, central):
         calls = await code.callers(name)
@@ -97,7 +97,7 @@ async def _is_unique(code: CodeSearch, name: str) -> bool:
 
 
 async def _ask_how(code: CodeSearch) -> AsyncIterator[str]:
-    """Turn headings of the documentation into questions, those that a search leads straight back from."""
+    """Turn headings of the documentation into questions, if a search leads straight back to them."""
     for path in _choose_documents(await code.files()):
         text = (await code.read(path, 1, _LINES)).text
         for question in filter(None, map(turn_into_question, find_headings(text))):
@@ -107,7 +107,7 @@ async def _ask_how(code: CodeSearch) -> AsyncIterator[str]:
 
 
 def _choose_documents(files: Sequence[FileEntry]) -> Sequence[str]:
-    """Choose the documents that are read first: those nearest to the top."""
+    """Choose the documents nearest to the top."""
     paths = (file.path for file in files if file.source_type == "doc" and file.lines > 3)
     return sorted(paths, key=lambda path: (path.count("/"), path))[:_DOCUMENTS]
 

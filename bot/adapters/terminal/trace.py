@@ -1,4 +1,4 @@
-"""Traces a run in progress, a line for each event with its milliseconds: nodes, tools, evidence, models, text."""
+"""Traces a run in progress, a line per event with its milliseconds: nodes, tools, evidence, models, text."""
 
 from __future__ import annotations
 

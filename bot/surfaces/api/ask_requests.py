@@ -86,7 +86,7 @@ class AskRequest(BaseModel):
 
 
 async def answer_ask(events: AsyncGenerator[AskEvent, None], request: Request, principal: Principal) -> Response:
-    """Answer `POST /api/ask`, once its question was asked."""
+    """Answer `POST /api/ask` after asking its question."""
     keep_open(request, principal.key)
     if wants_events(request.headers):
         return await answer_with_events(events, write_events)
@@ -116,7 +116,7 @@ Write = Callable[[AsyncGenerator[AskEvent, None]], AsyncGenerator[bytes, None]]
 
 
 async def answer_with_events(events: AsyncGenerator[AskEvent, None], write: Write) -> Response:
-    """Stream a question's events as `write` puts them; what was refused has a status of its own, and no stream."""
+    """Stream a question's events as `write` formats them; a refusal has an HTTP status, and no stream."""
     first = await anext(events)
     if isinstance(first, NotAnswered):
         await events.aclose()
@@ -138,7 +138,7 @@ async def write_events(events: AsyncGenerator[AskEvent, None]) -> AsyncGenerator
 
 
 def explain_no_answer(event: NotAnswered) -> RequestProblem:
-    """Return the problem that says why a question has no answer."""
+    """Return the problem that explains a missing answer."""
     headers = {} if event.retry_after is None else {"Retry-After": format_seconds(event.retry_after)}
     return RequestProblem(status=_STATUSES[event.reason], detail=event.text, code=event.reason, headers=headers)
 

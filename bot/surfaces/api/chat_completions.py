@@ -79,7 +79,7 @@ class ChatCompletions:
         self._followed: TTLCache[tuple[str, str], str] = TTLCache(MOST_FOLLOWED, FOLLOWED_SECONDS)
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         routes = [
             Route("/chat/completions", self._complete, methods=["POST"]),
             Route("/models", self._list_models),
@@ -100,7 +100,7 @@ class ChatCompletions:
         return JSONResponse(describe_model(name), headers=API_HEADERS)
 
     def _name_models(self, principal: Principal) -> list[str]:
-        """Name citebot, and each repository that a person may ask about as a model of its own."""
+        """Name citebot, and each repository that a person may ask about as a separate model."""
         visible = self._core.get().lookups.list_visible(principal)
         return [MODEL, *(f"{MODEL}/{name}" for name in visible)]
 
@@ -133,7 +133,7 @@ class ChatCompletions:
         writing: _Completion,
         events: AsyncGenerator[AskEvent, None],
     ) -> AsyncGenerator[bytes, None]:
-        """Write the chunks of an answer; if there is none, an error, and no end: that would make it look whole."""
+        """Write the chunks of an answer; without one, an error and no end, which would make it look complete."""
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, NotAnswered):
@@ -152,7 +152,7 @@ class ChatCompletions:
 
 
 class _Completion:
-    """One completion while it is written; `content` is what was sent of it."""
+    """One completion in progress; `content` is the part already sent."""
 
     def __init__(self, sent: CompletionRequest, *, unread: str) -> None:
         self.content = ""
@@ -176,7 +176,7 @@ class _Completion:
         return self._frame("chat.completion", [choice]) | {"usage": count_usage(answered.cost)}
 
     def write_chunks(self, event: AskEvent) -> list[str]:
-        """Return what an event adds to the stream."""
+        """Return the chunks of an event."""
         match event:
             case RunBegun():
                 self._id = f"chatcmpl-{event.run_id}"
@@ -189,7 +189,7 @@ class _Completion:
                 return []
 
     def _add_text(self, text: str) -> list[str]:
-        """Send the new part of the text. Sent text cannot be taken back: a new beginning is marked as one."""
+        """Send the new part of the text. Sent text cannot be taken back, so a new beginning is marked as one."""
         grows = text.startswith(self._text)
         part = text[len(self._text) :] if grows else REPLACED + text
         self._text = text
@@ -225,14 +225,14 @@ class _Completion:
 
 
 def render_error(problem: RequestProblem) -> Response:
-    """Answer with an error as OpenAI has it; what failed after it was begun is not to be tried again unasked."""
+    """Render an error in OpenAI's form; after the stream began, clients must not retry by themselves."""
     is_over = problem.status in {409, 500, 504}
     headers = API_HEADERS | problem.headers | ({NO_RETRY: "false"} if is_over else {})
     return JSONResponse(describe_error(problem), problem.status, headers)
 
 
 def describe_error(problem: RequestProblem) -> dict[str, Any]:
-    """Return an error as OpenAI has it."""
+    """Return an error in OpenAI's form."""
     usual = "server_error" if problem.status >= 500 else "invalid_request_error"
     wrong = " ".join(f"{each.field or 'body'}: {each.detail.rstrip('.')}." for each in problem.errors)
     return {
@@ -251,7 +251,7 @@ def _explain_unknown_model(name: str) -> RequestProblem:
 
 
 def _name_transcript(principal: Principal, said: Sequence[ChatTurn]) -> tuple[str, str]:
-    """Name what was said to a person and by them, so that it is known again."""
+    """Name a conversation by its messages, to recognize it later."""
     digest = hashlib.sha256()
     for turn in said:
         part = hashlib.sha256(turn.text.strip().encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Requests and answers of the chat completions API as clients of OpenAI write and read them."""
+"""Requests and answers of OpenAI's chat completions API."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class CompletionRequest(_Sent):
 class AskedCompletion:
     """The question of a request: the last user message, with earlier ones quoted as background.
 
-    `unread` names the attachments of that message that are not read.
+    `unread` names its attachments that are not read.
     """
 
     question: str
@@ -156,7 +156,7 @@ def name_repository(model: str) -> str | None:
 
 
 def describe_model(name: str) -> dict[str, Any]:
-    """Return a model as a list has it."""
+    """Return a model in the form of the list."""
     return {"id": name, "object": "model", "created": 0, "owned_by": MODEL}
 
 
@@ -203,7 +203,7 @@ def find_marks(content: str) -> dict[int, tuple[int, int]]:
 
 
 def describe_place(place: CitedPlace) -> str:
-    """Name the cited lines."""
+    """Describe the cited lines."""
     lines = f"{place.first_line}" if place.first_line == place.last_line else f"{place.first_line}-{place.last_line}"
     where = f"{place.path}:{lines}" if place.path else place.commit[:12]
     return to_one_line(where).replace("`", "'")

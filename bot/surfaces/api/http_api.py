@@ -60,7 +60,7 @@ Words = Annotated[str, Field(max_length=MAX_TASK_CHARACTERS)]
 
 
 class RunRequest(BaseModel):
-    """A goal run that somebody wants, as `citebot goal` has it. Nothing runs before it is approved."""
+    """A requested goal run, with the arguments of `citebot goal`. Nothing runs before it is approved."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,7 +91,7 @@ class DecisionRequest(BaseModel):
 
 
 async def answer_proposal(runs: TeamGoalRuns, asked: RunRequest, request: Request, principal: Principal) -> Response:
-    """Answer `POST /api/runs` with the proposal, or the problem that says why there is none."""
+    """Answer `POST /api/runs` with the proposal, or the reason why there is none."""
     known = read_key(request, principal, asked) if KEY in request.headers else None
     name = hashlib.sha256(repr(known).encode()).hexdigest()[:32] if known is not None else ""
     keep_open(request, principal.key)
@@ -110,7 +110,7 @@ async def answer_proposal(runs: TeamGoalRuns, asked: RunRequest, request: Reques
 
 
 async def answer_run(runs: TeamGoalRuns, name: str, request: Request, principal: Principal) -> Response:
-    """Answer `GET /api/runs/{id}`: how far the run has come, or from now on whenever that changes."""
+    """Answer `GET /api/runs/{id}` with the present state, or with every change from now on."""
     run = await runs.find(principal, name)
     if not wants_events(request.headers):
         return answer_with(run)
@@ -119,7 +119,7 @@ async def answer_run(runs: TeamGoalRuns, name: str, request: Request, principal:
 
 
 async def _write_states(states: AsyncGenerator[GoalRun, None]) -> AsyncGenerator[bytes, None]:
-    """Write each state whole, so that a reader who comes back has missed nothing; an error is the last event."""
+    """Write each state whole, so that a reader who reconnects has missed nothing; an error is the last event."""
     try:
         async with aclosing(states):
             async for run in states:
@@ -165,7 +165,7 @@ class HttpApi:
         self._add_operations()
 
     def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
+        """Add the paths to the server's."""
         mount = Mount(PREFIX, self.application)
         # Starlette's own does not take a path with a line break in it, which is refused as this API refuses.
         mount.path_regex = re.compile(f"^{PREFIX}/(?P<path>.*)$", re.DOTALL)
@@ -268,7 +268,7 @@ class HttpApi:
 
 
 class _Api(FastAPI):
-    """Describes the problems and events as well, which no operation returns, and names whole paths."""
+    """Also describes the problems and events, which no operation returns, and gives whole paths."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the document."""
@@ -282,7 +282,7 @@ class _Api(FastAPI):
 
 
 def _make_route_class(core: Late[SurfaceCore]) -> type[APIRoute]:
-    """Return a route class that checks a request's token first, and bounds its body."""
+    """Return a route class that checks a request's token first, and limits its body."""
     bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
 
     class Bounded(Request):
@@ -317,7 +317,7 @@ RunName = Annotated[str, Path(max_length=64, description="The `id` of a goal run
 
 
 def _declare(handle: Handle, arguments: type[Arguments]) -> Handle:
-    """Have FastAPI read the arguments of a handler from the text of an address, where a number is text."""
+    """Make FastAPI read a handler's arguments from the query, where a number is text."""
     query = create_model(
         arguments.__name__, __base__=arguments, __doc__=arguments.__doc__, __cls_kwargs__={"strict": False}
     )
@@ -326,7 +326,7 @@ def _declare(handle: Handle, arguments: type[Arguments]) -> Handle:
 
 
 async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response:
-    """Say what is wrong with a parameter, or with a field of the body; each place begins with where it is."""
+    """Describe the problem of a parameter or a body field; each place begins with its location."""
     errors = [{**each, "loc": () if each["type"] == "json_invalid" else each["loc"][1:]} for each in error.errors()]
     return render_problem(describe_invalid(errors))
 

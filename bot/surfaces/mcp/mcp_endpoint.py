@@ -1,4 +1,4 @@
-"""MCP over HTTP, at `/mcp` of the server: authenticates a request, bounds its body, and passes it to the SDK."""
+"""MCP over HTTP, at `/mcp` of the server: authenticates a request, limits its body, and passes it to the SDK."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpTool:
-    """A tool; all of them only read. `run` returns the result as a structure and as text."""
+    """A read-only tool. `run` returns the result as a structure and as text."""
 
     name: str
     title: str
@@ -68,7 +68,7 @@ class McpTool:
 
 
 class NoAnswer(BotError):
-    """A question came to no answer; the text says why."""
+    """A question has no answer; the text gives the reason."""
 
 
 class AskArguments(Arguments):
@@ -189,7 +189,7 @@ FindPrincipal = Callable[[], Principal]
 
 
 def make_server(core: SurfaceCore, find_principal: FindPrincipal) -> Server[Any]:
-    """Make the server; `find_principal` says who makes the request that is being served."""
+    """Make the server; `find_principal` identifies the person of the current request."""
     handlers = _Handlers(core, find_principal, make_tools())
     return Server(
         "citebot",
@@ -263,7 +263,7 @@ class _Handlers:
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(self, _: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """Read a file; an address that leads nowhere is an error that says why."""
+        """Read a file; an unknown address is an error that says why."""
         try:
             repository, commit, path = _parse_address(params.uri)
             async with asyncio.timeout(LOOKUP_SECONDS):

@@ -1,4 +1,4 @@
-"""MCP over standard input and output: one message a line, until the input ends or the process is told to."""
+"""MCP over standard input and output: one message per line, until the input ends or a signal comes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class MarkLink:
 
 
 class Fence(NamedTuple):
-    """Fenced code: the language that is named, and the code."""
+    """A fenced code block: its language, and its code."""
 
     language: str
     code: str
@@ -96,7 +96,7 @@ def is_web_address(address: str) -> bool:
 
 
 def _drop_empty_links(tokens: Sequence[Token]) -> list[Token]:
-    """Keep the words of links that lead nowhere, as in `[words]()`, as words; such a link would reload the page."""
+    """Keep only the words of links without a target, as in `[words]()`, which would reload the page."""
     found: list[Token] = []
     empty = False  # links do not stand within links
     for token in tokens:
@@ -172,7 +172,7 @@ def draw_diagram(source: str) -> str:
 def _render_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> Any:
-    """Links open in a new tab without a referrer, unless they lead to a part of the page."""
+    """Make links open in a new tab without a referrer, unless they lead to a part of the page."""
     link: MarkLink | None = env["links"].get(tokens[index].attrGet("href"))
     if link is not None:
         text = tokens[index + 1]

@@ -123,7 +123,7 @@ class AskPages(WebPages):
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 
     async def stop(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
-        """End a turn that is in progress; that it is over is no mistake."""
+        """Stop a turn; a finished one is no error."""
         turn = self._find_turn(request, session)
         await self._core.get().questions.stop(session.principal, turn.run_id)
         return self._conclude_form(request, turn)
@@ -163,7 +163,7 @@ class AskPages(WebPages):
         return send_html(self._files.call("turn.html", "show_share", turn, session, True))
 
     async def show_shared(self, request: Request, session: WebSession) -> Response:
-        """Show an answer that somebody has shared."""
+        """Show a shared answer."""
         turn = await self._find_readable(request, session)
         return await self._show_page(session, _hold_alone(turn), panel=await self._show_behind(turn))
 
@@ -235,7 +235,7 @@ class AskPages(WebPages):
         return self._files.call("panel.html", "show_course_body", turn, Markup(drawing))  # noqa: S704 - it escapes all text
 
     async def _send_panel(self, request: Request, session: WebSession, turn: LiveTurn, panel: Markup) -> Response:
-        """Send a part to the page, or a page with it to who has opened its address."""
+        """Send a part to the page, or a whole page to a reader who opened its address."""
         if "HX-Request" in request.headers:
             return send_html(panel)
         conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
@@ -265,7 +265,7 @@ class AskPages(WebPages):
 
 
 def _hold_alone(turn: LiveTurn) -> LiveConversation:
-    """Return a view of a single turn; a question there begins the reader's own conversation."""
+    """Return a view of a single turn; a question there begins a conversation of the reader."""
     return LiveConversation(id="", owner=turn.owner, repository=None, turns=[turn])
 
 
@@ -280,7 +280,7 @@ class WrittenAnswers:
         self._known: LRUCache[tuple[str, str, bool], Markup] = LRUCache(_MAX_WRITTEN, getsizeof=len)
 
     async def prepare(self, turn: LiveTurn, text: str) -> None:
-        """Write a text of a turn, unless it is known."""
+        """Prepare a text of a turn, unless it is cached."""
         async with self._is_free:
             answer = turn.answer
             key = turn.id, text, answer is not None
@@ -290,7 +290,7 @@ class WrittenAnswers:
                     self._known[key] = written
 
     def get(self, turn: LiveTurn, text: str) -> Markup:
-        """Return a prepared text; of one that is about to be shown again, only its words."""
+        """Return a prepared text; only the words of one that is about to be shown again."""
         found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
         return found if found is not None else Markup.escape(text)
 

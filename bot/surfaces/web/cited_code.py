@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedExcerpt:
-    """Cited lines with some around them. Without `text`, `problem` says why."""
+    """Cited lines with their surroundings. Without `text`, `problem` gives the reason."""
 
     repository: str
     commit: str
@@ -66,7 +66,7 @@ class CitedCode:
         self._refs = refs or {}
 
     async def read(self, place: CitedPlace | CitedExcerpt) -> CitedExcerpt:
-        """Read a place; that it cannot be read is said in its stead."""
+        """Read a place, or explain why it cannot be read."""
         bare = CitedExcerpt(
             repository=place.repository, commit=place.commit, path=place.path, first_line=place.first_line,
             last_line=place.last_line, url=place.url,
@@ -156,7 +156,7 @@ class CodeHighlighter:
 async def number_lines(
     cited: CitedCode, highlighter: CodeHighlighter, excerpt: CitedExcerpt
 ) -> Sequence[tuple[int, Markup]]:
-    """Return the lines of an excerpt as HTML, each with its number."""
+    """Return the lines of an excerpt as HTML, with numbers."""
     before = await cited.read_before(excerpt)
     lines = await highlighter.highlight(excerpt.path, excerpt.text, before=before)
     return [*zip(excerpt.numbers, lines, strict=False)]

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def split_tokens(code: str, path: str = "", *, language: str = "", skip: int = 0) -> list[list[Piece]]:
-    """Return the lines of code after those to skip, each in pieces by their kinds; code of no known kind is plain."""
+    """Return the lines of code after the skipped ones, each in pieces by kind; unknown code is plain."""
     # Blank lines at the beginning count: lines are cited by their numbers.
     options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
     name = path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The conversations of the page: they continue in this process, anyone who is looking, and are kept for a while."""
+"""The conversations of the page: they continue in this process without a reader, and are kept for a while."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Refusal(Exception):
-    """A question is not taken; the text says why."""
+    """A question is refused; the text gives the reason."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,12 +64,12 @@ class LiveTurn:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more will happen."""
+        """Whether the turn has ended."""
         return self.answer is not None or self.failure is not None
 
     @property
     def repositories(self) -> set[str]:
-        """The repositories that the answer was read from."""
+        """The repositories of the answer."""
         answer = self.answer
         named = {answer.repository, *answer.commits, *(each.repository for each in answer.citations)} if answer else ()
         return {name for name in named if name}
@@ -81,7 +81,7 @@ class LiveTurn:
             self._notify()
 
     def take(self, event: AskEvent) -> None:
-        """Take an event in."""
+        """Take an event."""
         match event:
             case RunBegun():
                 self.run_id = event.run_id
@@ -201,7 +201,7 @@ class LiveTurns:
         return found if found is not None and found.owner == principal.key else None
 
     def find_shared(self, turn: str) -> LiveTurn | None:
-        """Return a turn that its owner has shared."""
+        """Return a turn shared by its owner."""
         found = self._turns.get(turn)
         return found if found is not None and found.is_shared else None
 

@@ -54,7 +54,7 @@ class PageFiles:
         }  # fmt: skip
 
     def define(self, name: str, value: object) -> None:
-        """Let templates use something by a name."""
+        """Define a name for templates."""
         self._templates.globals[name] = value
 
     def render(self, template: str, /, **values: object) -> Markup:
@@ -86,12 +86,12 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_time(seconds: float) -> str:
-    """Write a time of the epoch as the clock on the wall showed it: `14:05`."""
+    """Write a time of the epoch as local time: `14:05`."""
     return time.strftime("%H:%M", time.localtime(seconds))
 
 
 def format_count(count: int) -> str:
-    """Write a number with its thousands apart."""
+    """Write a number with thousands separators."""
     return f"{count:,}"
 
 

@@ -57,7 +57,7 @@ class RepositoryPages(WebPages):
         return await self._send_list(session)
 
     async def reindex(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Index a repository for a person with that right; an inaccessible one is missing."""
+        """Index a repository for a person with that right; treat an inaccessible one as missing."""
         core, name, problem = self._core.get(), fields.get("repository", ""), ""
         if name not in core.list_visible(session.principal):
             problem = "That repository does not exist, or you have no access to it."

@@ -27,7 +27,7 @@ _PASSAGE = 4.0
 
 @dataclass(slots=True, kw_only=True)
 class NodeVisit:
-    """One time that a node runs; `ended` is None while it does."""
+    """One execution of a node; `ended` is None while it runs."""
 
     node: str
     stage: str
@@ -68,7 +68,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelUse:
-    """One call of a chat model, tries that failed included."""
+    """One call of a chat model, failed tries included."""
 
     model: str
     task: str
@@ -118,7 +118,7 @@ class RunCourse:
         return sorted(self._places.values(), key=lambda place: -(place.score if place.score is not None else -1.0))
 
     def take(self, event: AgentEvent) -> bool:
-        """Add an event; False if it says nothing of the course."""
+        """Add an event; False if it is irrelevant to the course."""
         take = self._take.get(event.kind)
         if take is not None:
             take(event.payload, event.ts)
@@ -149,7 +149,7 @@ class RunCourse:
             self.tools.append(ToolUse(tool=tool, shown=self._clip(shown), began=at))
 
     def _end_tool(self, payload: Mapping[str, Any], at: float) -> None:
-        """End the oldest call of the tool that is in progress: calls of one tool end in no order that is known."""
+        """End the oldest unfinished call of the tool, because calls of one tool end in no known order."""
         use = next((each for each in self.tools if each.tool == payload["tool"] and each.ok is None), None)
         if use is not None:
             use.ok, use.found = bool(payload["ok"]), int(payload.get("found") or 0)

@@ -36,7 +36,7 @@ SURFACES = get_args(Surface)  # where conversations are not on the platform of t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRun:
-    """A run as the page shows it; `found` is None if that was not noted."""
+    """A run for the page; `found` is None if unknown."""
 
     age: float
     repository: str
@@ -126,7 +126,7 @@ async def _read_opinions(core: WebCore, since: float, principal: Principal, *, i
 
 
 def _is_own(turn: KeptTurn, principal: Principal) -> bool:
-    """Whether a turn is of the person, who has one id on their platform and perhaps somebody else's on another."""
+    """Whether a turn is the person's: ids are unique only on one platform."""
     place, within, *_ = [*turn.conversation.split(":"), ""]
     platform = within if place in SURFACES else place
     is_named = turn.record.person == principal.key  # as of goal runs outside chats
@@ -219,7 +219,7 @@ class GoalPages(WebPages):
 
 
 def _read_words(task: str, written: str) -> list[str]:
-    """Split the words of a task; raises `ValueError` if either is too long."""
+    """Split a task into words; raises `ValueError` if the task or a word is too long."""
     words = shlex.split(written)
     if not 0 < len(task) <= MAX_TASK_CHARACTERS or len(words) > MAX_WORDS:
         limit = f"{MAX_TASK_CHARACTERS:,} characters, and at most {MAX_WORDS} words beside it"

@@ -51,7 +51,7 @@ class RequestedIndexing:
 
 
 class IndexRequests:
-    """Has repositories indexed, one at a time each, anyone who is looking."""
+    """Indexes repositories on request, one at a time each, whether or not anyone is looking."""
 
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories
@@ -107,13 +107,13 @@ class SharedTurns:
         self._turns = turns
 
     async def share(self, turn: LiveTurn, answer: Answered) -> None:
-        """Keep the question and the answer of a turn for others, without the rest of its conversation."""
+        """Share the question and the answer of a turn, without the rest of its conversation."""
         kept = answer.model_copy(update={"conversation": ""})
         await self._store.share(turn.id, turn.owner, turn.question, kept.model_dump_json())
         turn.is_shared = True
 
     async def withdraw(self, turn: LiveTurn) -> None:
-        """Have the link of a turn lead nowhere."""
+        """Remove the link of a turn."""
         await self._store.withdraw(turn.id, turn.owner)
         turn.is_shared = False
 
@@ -148,7 +148,7 @@ class RunTally:
         return self._errors / self._answers if self._answers else None
 
     async def follow(self, events: Subscription) -> None:
-        """Count for as long as events come."""
+        """Count events until they end."""
         async for event in events:
             if event.kind == "answer":
                 self._answers += 1

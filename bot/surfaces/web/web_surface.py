@@ -1,4 +1,4 @@
-"""The page as a surface: its paths, how one signs in to it, and its core for as long as citebot answers."""
+"""The page as a surface: its paths, its sign-in, and its core while citebot answers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class WebSurface:
             yield
 
     async def show_login(self, request: Request) -> Response:
-        """Let the printed address sign in, once, and print another one; others see how to."""
+        """Let the printed address sign in once, and print another one; show others how to sign in."""
         given, link = request.query_params.get("t"), self._options.link
         if given is None:
             return self._show_login(target=read_target(request.query_params.get("next", "")))
@@ -107,7 +107,7 @@ class WebSurface:
         return self._sign_in(request, make_local_principal())
 
     async def log_in(self, request: Request) -> Response:
-        """Let in who has a token."""
+        """Sign in the owner of a token."""
         fields = await self._guard.read_form(request)
         principal = self._options.tokens.find(fields.get("token", "").strip())
         target = read_target(fields.get("next", ""))
@@ -123,7 +123,7 @@ class WebSurface:
         return response
 
     async def show_missing(self, _: Request) -> Response:
-        """Refuse an address that nothing is at."""
+        """Refuse an unknown address."""
         raise HTTPException(404, "There is no page at this address.")
 
     def _sign_in(self, request: Request, principal: Principal, target: str = "/") -> Response:
@@ -147,7 +147,7 @@ class WebSurface:
 
 
 def read_target(address: str) -> str:
-    """Return where signing in leads to: the shared answer that somebody has opened, else the start."""
+    """Return the target after signing in: the shared answer that was opened, else the start."""
     return address if re.fullmatch(rf"{SHARED}[\w-]{{1,64}}", address, re.ASCII) else "/"
 
 

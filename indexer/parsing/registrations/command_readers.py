@@ -201,7 +201,7 @@ def read_signal_use(invocation: Invocation, context: FileContext) -> Iterator[Re
 
 
 def find_declared_signals(findings: list[Node], context: FileContext) -> Iterator[Registration]:
-    """Find the signals that a module of signals declares: `saved = Signal()`."""
+    """Find the signals declared by a module of signals: `saved = Signal()`."""
     if not _SIGNAL_FILE.search(context.path):
         return
     for name in findings:

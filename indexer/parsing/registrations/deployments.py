@@ -111,7 +111,7 @@ def _read_stack(document: Value, context: FileContext) -> Iterator[Registration]
 
 
 def _read_variables(document: Value, context: FileContext) -> Iterator[Registration]:
-    """Find the variables of the environment that a document sets, in lists or mappings called so."""
+    """Find the environment variables set by a document, in lists or mappings of that name."""
     for holder in document.walk():
         if holder.key not in _VARIABLES:
             continue
@@ -126,7 +126,7 @@ def _read_variables(document: Value, context: FileContext) -> Iterator[Registrat
 
 
 def find_set_variables(context: FileContext) -> Iterator[Registration]:
-    """Find the variables that a Dockerfile, an example of an environment, a shell script or a Makefile sets."""
+    """Find the variables set by a Dockerfile, an example environment, a shell script or a Makefile."""
     is_image, is_example = context.language == "dockerfile", bool(_ENV_FILE.search(context.path))
     if not (is_image or is_example or context.language in _EXPORTING):
         return
@@ -148,7 +148,7 @@ def find_set_variables(context: FileContext) -> Iterator[Registration]:
 
 
 def find_crontab(context: FileContext) -> Iterator[Registration]:
-    """Find the commands that a crontab runs, with their times."""
+    """Find the commands of a crontab, with their times."""
     if not _CRONTAB.search(context.path):
         return
     for number, line in enumerate(context.source.decode("utf-8", "replace").split("\n"), 1):

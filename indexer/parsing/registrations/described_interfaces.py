@@ -1,4 +1,4 @@
-"""Interfaces that documents and schemas describe: OpenAPI, AsyncAPI, Protocol Buffers, GraphQL, Terraform."""
+"""Interfaces described by documents and schemas: OpenAPI, AsyncAPI, Protocol Buffers, GraphQL, Terraform."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _is_rule(lines: Sequence[str], number: int) -> bool:
 
 
 def _is_underlined(lines: Sequence[str], number: int) -> bool:
-    """Whether a line is a heading with signs below it."""
+    """Whether a line is an underlined heading."""
     below = lines[number + 1].rstrip() if number + 1 < len(lines) else ""
     return len(below) > 2 and below[0] in "=-~^\"'*+#" and not below.strip(below[0]) and bool(lines[number].strip())
 

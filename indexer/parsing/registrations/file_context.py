@@ -47,7 +47,7 @@ class FileContext:
         return "" if node is None else read_code(node, self.source)
 
     def define(self, name: str, kind: SymbolKind, start: int, end: int) -> None:
-        """Note that lines define something that the grammar of the file has no definition for."""
+        """Add a definition for lines without one in the file's grammar."""
         if all(each.name != name or each.start_line != start for each in self.defined[-_LATELY:]):
             signature = self._read_line(start)
             self.defined.append(

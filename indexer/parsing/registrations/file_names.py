@@ -1,4 +1,4 @@
-"""Registrations read off file names and build files: routes of Next.js, commands of Django and Scrapy, options."""
+"""Registrations in file names and build files: routes of Next.js, commands of Django and Scrapy, options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_MODELS = 500
 
 
 def find_named_routes(context: FileContext) -> Iterator[Registration]:
-    """Find the routes of Next.js: the functions that a file exports, or the file itself, at its folder's path."""
+    """Find the routes of Next.js: exported functions, or the file itself, at its folder's path."""
     *folders, name = context.path.split("/")
     found = _SCRIPT.fullmatch(name)
     if found is None:

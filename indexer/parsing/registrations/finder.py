@@ -1,4 +1,4 @@
-"""Finds the registrations of a file, from the captures of its language's query and the rules for their names."""
+"""Finds the registrations of a file, from its query's captures and the rules for their names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Findings = Mapping[str, Sequence[Captures]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contents:
-    """Registrations of a file, and the definitions that they are."""
+    """Registrations of a file, and their definitions."""
 
     registrations: tuple[Registration, ...]
     symbols: Sequence[Symbol] = ()

@@ -41,7 +41,7 @@ _AROUND = frozenset("decorator modifiers attribute attribute_item attribute_grou
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Invocation:
-    """A name that is called with arguments, or annotates a definition; `receiver` is the object of the call."""
+    """A called name, or one that annotates a definition; `receiver` is the object of the call."""
 
     name: str
     receiver: str
@@ -53,12 +53,12 @@ class Invocation:
 
     @property
     def line(self) -> int:
-        """The line that it begins on; of a chain of calls, the line of the last name."""
+        """Return its first line; for a chain of calls, the line of the last name."""
         callee = self.node.child_by_field_name("function")
         return (callee.end_point[0] if callee is not None else self.node.start_point[0]) + 1
 
     def text_at(self, place: int) -> str | None:
-        """Return the text of a positional argument, None if it is no literal."""
+        """Return the text of a positional argument, None if it is not a literal."""
         return read_literal(self.positional[place], self.source) if place < len(self.positional) else None
 
     def text_of(self, *names: str) -> str | None:
@@ -188,7 +188,7 @@ def _read_tokens(tree: Node, source: bytes) -> tuple[list[Node], dict[str, Node]
 
 
 def read_literal(node: Node, source: bytes) -> str | None:
-    """Return the text of a string, a symbol or strings that are joined; None for anything else."""
+    """Return the text of a string, a symbol or joined strings; None for anything else."""
     text = _read_text(node, source, depth=4)
     return None if text is None else " ".join(text.split())[:LONGEST_TEXT]
 
@@ -273,7 +273,7 @@ def list_surroundings(node: Node) -> Iterator[Node]:
 
 
 def read_comment_above(node: Node, source: bytes) -> str:
-    """Return the first sentence of the comment lines right above a node, attributes left out."""
+    """Return the first sentence of the comment lines directly above a node, ignoring attributes."""
     lines: list[str] = []
     above = node.prev_named_sibling
     while above is not None and above.type in _BESIDE and len(lines) < _MAX_COMMENT_LINES:

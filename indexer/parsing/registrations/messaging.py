@@ -1,4 +1,4 @@
-"""Calls between programs: requests that HTTP clients make, and topics that are produced and consumed."""
+"""Calls between programs: requests by HTTP clients, and produced and consumed topics."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def read_template(node: Node, source: bytes, *, depth: int = 6) -> str | None:
 
 
 def read_topic(action: str, place: int = 0) -> Callable[[Invocation, FileContext], Iterator[Registration]]:
-    """Make a reader of calls that produce or consume the topic which an argument, or a member of one, names."""
+    """Make a reader of calls that produce or consume the topic in an argument or a member."""
 
     def read(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
         own = read_definition_name(find_definition(invocation.node), context.source) if invocation.is_above else ""

@@ -49,14 +49,14 @@ class Value:
         return found
 
     def walk(self) -> Iterator[Value]:
-        """Yield the value and all that is below it."""
+        """Yield the value and everything below it."""
         yield self
         for member in self.members:
             yield from member.walk()
 
 
 def read_yaml(root: Node, source: bytes) -> list[Value]:
-    """Return the documents of a YAML file, the parts that do not parse left out."""
+    """Return the documents of a YAML file, without unparsable parts."""
     reader = _YamlReader(source)
     documents = [child for child in root.named_children if child.type == "document"]
     return [reader.read(node, "", node, 0) for document in documents for node in document.named_children[-1:]]
@@ -111,7 +111,7 @@ class _Open:
 
 
 def read_json(text: str, *, most: int = 4 * _MAX_VALUES) -> Value:
-    """Return the value of a JSON file; of an invalid one, the part before the error."""
+    """Return the value of a JSON file; for an invalid one, the part before the error."""
     whole = _Open(key="", line=1, members=[], is_mapping=False)
     stack = [whole]
     line, counted = 1, 0

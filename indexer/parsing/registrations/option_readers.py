@@ -195,7 +195,7 @@ def read_option_parser(invocation: Invocation, context: FileContext) -> Iterator
 
 
 def read_c_option(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read a function of C's that tries an option: `isoption(&text, 'n', "null-input", ...)`."""
+    """Read a C function that tests an option: `isoption(&text, 'n', "null-input", ...)`."""
     texts = [(node.type, read_literal(node, context.source) or "") for node in invocation.positional]
     letter = next((text for kind, text in texts if kind == "char_literal"), "")
     word = next((text for kind, text in texts if kind == "string_literal" and _FLAG_NAME.fullmatch(text)), "")
@@ -268,7 +268,7 @@ def _read_default(given: Node | None, node: Node, context: FileContext) -> str:
 
 
 def find_environment_reads(root: Node, context: FileContext) -> Iterator[Registration]:
-    """Find the variables that are read by index or attribute: `os.environ["X"]`, `process.env.X`, `ENV["X"]`."""
+    """Find the variables read by index or attribute: `os.environ["X"]`, `process.env.X`, `ENV["X"]`."""
     if not any(sign in context.source for sign in _SIGNS):
         return
     for count, found in enumerate(_IN_TEXT.finditer(context.source)):

@@ -27,14 +27,14 @@ _MAX_PREFIXES = 4  # places that one list of routes is included at
 
 
 def join_path(prefix: str, path: str) -> str:
-    """Join the path of a group and one within it."""
+    """Join the path of a group and that of a route in it."""
     if not prefix:
         return path if path[:1] in {"/", "*", "^"} else f"/{path}"
     return f"{prefix.rstrip('/')}/{path.lstrip('/')}" if path else prefix
 
 
 def note_group(invocation: Invocation, context: FileContext) -> tuple[()]:
-    """Note under which variable a group of routes continues: `v1 := r.Group("/v1")`, `APIRouter(prefix="/x")`."""
+    """Record the variable of a group of routes: `v1 := r.Group("/v1")`, `APIRouter(prefix="/x")`."""
     prefix = invocation.text_of("url_prefix", "prefix")
     if prefix is None and invocation.name in {"Group", "group", "MapGroup", "PathPrefix", "Party", "basePath"}:
         prefix = invocation.text_at(0)
@@ -47,7 +47,7 @@ def note_group(invocation: Invocation, context: FileContext) -> tuple[()]:
 
 
 def note_include(invocation: Invocation, context: FileContext) -> tuple[()]:
-    """Note where Django includes a list of this file: `path("api/", include(api_urls))`."""
+    """Record where Django includes a list of this file: `path("api/", include(api_urls))`."""
     path = invocation.text_at(0)
     target = invocation.positional[1] if len(invocation.positional) > 1 else None
     if (
@@ -123,7 +123,7 @@ def find_owner(target: Node) -> Node | None:
 
 
 def find_class_prefix(target: Node, source: bytes) -> str:
-    """Return the path that an annotation of the class around a method puts before its routes."""
+    """Return the path that an annotation of a method's class puts before its routes."""
     owner = find_owner(target)
     if owner is None:
         return ""

@@ -80,7 +80,7 @@ def read_added_route(invocation: Invocation, context: FileContext) -> Iterator[R
 
 
 def read_django_path(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `path("x/", view, name=...)` and similar; one that includes a module puts its path before that one's."""
+    """Read `path("x/", view, name=...)` and similar; one that includes a module prefixes its paths."""
     path = invocation.text_at(0)
     if path is None or len(invocation.positional) < 2 or read_literal(invocation.positional[1], context.source):
         return
@@ -130,7 +130,7 @@ def read_called_route(invocation: Invocation, context: FileContext) -> Iterator[
 
 
 def _has_handler(invocation: Invocation, context: FileContext) -> bool:
-    """Whether a function is given with the path: a block, or an argument that is no literal."""
+    """Whether a function is given with the path: a block, or an argument that is not a literal."""
     if invocation.node.child_by_field_name("block") is not None:
         return True
     last = invocation.positional[-1]
@@ -236,7 +236,7 @@ def _read_client(target: Node, invocation: Invocation, context: FileContext) -> 
 
 
 def _read_path_beside(target: Node, context: FileContext) -> list[str]:
-    """Return the path that another annotation of the same method says, as in JAX-RS."""
+    """Return the path in another annotation of the same method, as in JAX-RS."""
     modifiers = next((child for child in target.children if child.type == "modifiers"), None)
     for each in modifiers.named_children if modifiers is not None else ():
         if read_definition_name(each, context.source) == "Path":

@@ -29,8 +29,8 @@ Reader = Callable[[Invocation, FileContext], Iterable[Registration]]
 class RegistrationRule:
     """A rule: calls or annotations with one of these names are registrations, which `read` interprets.
 
-    `receiver` must match the end of the receiver. `place` says whether the name is above a definition, called anywhere
-    else, or either; `early` rules collect facts for others.
+    `receiver` must match the end of the receiver. `place` says whether the name is above a
+    definition, called anywhere else, or either; `early` rules collect facts for others.
     """
 
     languages: str
@@ -475,7 +475,7 @@ ENVIRONMENT_NAME = re.compile(
 
 @cache
 def map_rules(language: str) -> dict[bytes, tuple[RegistrationRule, ...]]:
-    """Return the rules of a language by the names that they are for."""
+    """Return the rules of a language by name."""
     found: dict[bytes, tuple[RegistrationRule, ...]] = {}
     for rule in RULES:
         if language in rule.languages.split():

@@ -1,4 +1,4 @@
-"""Settings with their defaults: modules of constants, settings classes, tables of defaults, and calls that set one."""
+"""Settings with their defaults: modules of constants, settings classes, tables of defaults, and setter calls."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def find_settings_class(base: Node, context: FileContext) -> Iterator[Registrati
 
 
 def read_dataclass(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read the fields of a dataclass that is called a configuration."""
+    """Read the fields of a dataclass with a configuration's name."""
     owner = find_definition(invocation.node)
     if owner is not None and _SETTINGS_CLASS.fullmatch(read_definition_name(owner, context.source)):
         yield from _read_fields(owner, context)
@@ -97,7 +97,7 @@ def _read_fields(owner: Node, context: FileContext) -> Iterator[Registration]:
 
 
 def _read_field_value(value: Node | None, context: FileContext) -> tuple[str, str, str]:
-    """Return the default of a field, its description, and the variable that it is read from, as `Field(...)` says."""
+    """Return the default of a field, its description, and its environment variable, from `Field(...)`."""
     called = (
         context.code_of(value.child_by_field_name("function")) if value is not None and value.type == "call" else ""
     )
@@ -140,7 +140,7 @@ def read_set_call(invocation: Invocation, context: FileContext) -> Iterator[Regi
 
 
 def read_feature(action: str) -> Callable[[Invocation, FileContext], Iterator[Registration]]:
-    """Make a reader of calls that ask for a feature flag, or set it: `client.variation("new-checkout", ...)`."""
+    """Make a reader of calls that query or set a feature flag: `client.variation("new-checkout", ...)`."""
 
     def read(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
         texts = (read_literal(node, context.source) for node in invocation.positional[:3])

@@ -1,7 +1,7 @@
-"""Finds the tables, views and indexes that SQL creates, and the statements that read or change them.
+"""Finds the tables, views and indexes created by SQL, and the statements that read or change them.
 
-Works on words rather than on a syntax tree: files mix dialects, templates and client commands, which no grammar covers,
-and SQL in strings of code has no tree at all.
+Works on words rather than on a syntax tree: files mix dialects, templates and client commands,
+which no grammar covers, and SQL in strings of code has no tree at all.
 """
 
 from __future__ import annotations

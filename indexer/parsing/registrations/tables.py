@@ -56,7 +56,7 @@ def find_sql(context: FileContext) -> Iterator[Registration]:
 
 
 def find_embedded_sql(root: Node, context: FileContext) -> Iterator[Registration]:
-    """Find the tables that the SQL in strings of code reads, changes or creates."""
+    """Find the tables that SQL in strings of code reads, changes or creates."""
     end = 0
     text = context.source.decode("latin-1")  # a character for each byte
     for count, found in enumerate(_EMBEDDED.finditer(text)):
