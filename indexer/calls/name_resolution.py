@@ -16,7 +16,9 @@ SUPER = frozenset({"super", "super()", "parent", "base"})
 _MAX_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
 
 # Where a bare name in a class may mean its member, and where a type's members may be in several files.
-_IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
+_IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift", "dart", "solidity"})
+# Where functions and members are one: a module's is called on an object, or `Base.show` by its bare name.
+_FUNCTIONS_AS_MEMBERS = frozenset({"perl", "fortran", "julia"})
 _SPREAD = frozenset({"go", "rust", "c", "csharp", "ruby", "swift"})
 # Where a bare name must be defined in the file or imported.
 _STRICT = frozenset({"python", "script", "rust"})
@@ -33,6 +35,7 @@ _EVERYDAY = frozenset(
     toUpperCase to_owned to_s to_string to_vec trimEnd trimStart unwrap_or unwrap_or_else write_all write_text
     writeln""".split()
 )
+_SEPARATORS = re.compile(r"\.|::|->|\\")
 _WORDS_JOINED = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_+[A-Za-z0-9]")
 
 Lineage = tuple[Definition, ...]
@@ -86,7 +89,7 @@ class UseSite:
     @property
     def owner(self) -> str:
         """The last name of the qualifier."""
-        return re.split(r"\.|::|->|\\", self.qualifier)[-1]
+        return _SEPARATORS.split(self.qualifier)[-1]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,8 +217,7 @@ def _resolve_on_self(site: UseSite, candidates: Sequence[Definition]) -> Resolut
 
 def _resolve_in_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
     """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
-    owner = site.owner
-    named = [definition for definition in candidates if definition.symbol.parent.rpartition(".")[2] == owner]
+    named = [definition for definition in candidates if _share_end(site.qualifier, definition.symbol.parent)]
     if not named:
         return None
     files = {file for source in site.qualified or () for file in source.files}
@@ -226,6 +228,12 @@ def _resolve_in_class(site: UseSite, candidates: Sequence[Definition]) -> Resolu
         or _select_beside(site.path, named)
         or named
     )
+
+
+def _share_end(qualifier: str, parent: str) -> bool:
+    """Whether a qualifier and a class or module end alike, as far as both say where they are."""
+    pairs = list(zip(reversed(_SEPARATORS.split(qualifier)), reversed(parent.split(".")), strict=False))
+    return all(one == other for one, other in pairs)
 
 
 def _resolve_in_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
@@ -254,11 +262,14 @@ def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Re
     that says more than `add` or `toString`.
     """
     symbols = [(definition, definition.symbol) for definition in candidates]
+    is_member = find_language_family(site.path) in _FUNCTIONS_AS_MEMBERS
     # Kotlin and Swift call a function on what its signature names before it.
     members = [
         definition
         for definition, symbol in symbols
-        if symbol.kind == "method" or (symbol.kind == "function" and f".{symbol.name}(" in symbol.signature)
+        if is_member
+        or symbol.kind == "method"
+        or (symbol.kind == "function" and f".{symbol.name}(" in symbol.signature)
     ]
     owner = _fold_symbol(site.owner)
     namesakes = [
@@ -317,7 +328,8 @@ def _resolve_on_object_around(site: UseSite, candidates: Sequence[Definition]) -
 def _resolve_only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
     """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
     own = find_language_family(site.path)
-    free = [definition for definition in candidates if definition.symbol.kind != "method"]
+    is_member = own in _FUNCTIONS_AS_MEMBERS
+    free = [definition for definition in candidates if is_member or definition.symbol.kind != "method"]
     if own in _STRICT and site.named is None:
         free = [definition for definition in free if definition.symbol.kind == "macro"]
     if own in {"python", "script", "go"}:

@@ -430,10 +430,67 @@ def test_self_in_a_rust_impl_means_its_struct(graph: Graph) -> None:
             }
             """,
         ),
+        (
+            "a.dart",
+            """            class Base { void send() {} }
+            class Other { void send() {} }
+            class Child extends Base { void run() { send(); } }
+            """,
+        ),
+        (
+            "a.sol",
+            """            contract Base { function send() public {} }
+            contract Other { function send() public {} }
+            contract Child is Base { function run() public { send(); } }
+            """,
+        ),
     ],
 )
 def test_a_bare_name_means_a_member_where_this_is_left_out(graph: Graph, path: str, source: str) -> None:
     assert without_lines(callees(graph({path: source}), "Child.run")) == [f"{path} Base.send"]
+
+
+@pytest.mark.parametrize(
+    ("sources", "name", "expected"),
+    [
+        (
+            {"Tree.pm": "package Tree;\nsub list_all { 1 }\n", "a.pl": "$dir->list_all->each;\n"},
+            "list_all",
+            ["a.pl:1"],
+        ),
+        (
+            {
+                "a.f90": "module m\ncontains\nfunction to_text(a)\nend function\nend module\n",
+                "b.f90": "program p\nx = json%to_text(y)\nend program\n",
+            },
+            "to_text",
+            ["b.f90:2"],
+        ),
+        (
+            {"a.jl": "function Base.empty!(s::A{T}) where {T}\n  s\nend\nf(s) = empty!(s)\ng(s) = empty!.(s)\n"},
+            "empty!",
+            ["a.jl:4", "a.jl:5"],
+        ),
+        (
+            {
+                "src/shop/core.clj": "(ns shop.core)\n(defn add-all [x] x)\n",
+                "test/a.clj": "(ns a (:require [shop.core :as s]))\n(s/add-all 1)\n(other.core/add-all 1)\n",
+            },
+            "add-all",
+            ["test/a.clj:2"],
+        ),
+        ({"a.fs": "module A\nlet rec internal add x y = x\nlet b = add 1 2\n"}, "add", ["a.fs:3"]),
+        (
+            {"a.dart": "class Box { void copyWith() {} }\nvoid f(x) { x?.copyWith(); x..copyWith(); }\n"},
+            "copyWith",
+            ["a.dart:2", "a.dart:2"],
+        ),
+    ],
+)
+def test_functions_are_called_as_their_language_writes_it(
+    graph: Graph, sources: dict[str, str], name: str, expected: list[str]
+) -> None:
+    assert callers(graph(sources), name) == expected
 
 
 def test_overloads_of_a_method_are_one_callee(graph: Graph) -> None:
