@@ -34,7 +34,6 @@ Lookup = Literal[
     "overview",
     "outline",
     "prose",
-    "example",
     "dependencies",
 ]
 LoopDecision = Literal["CONTINUE", "FINISH"]

@@ -26,7 +26,7 @@ from agent.answers.listings import (
     write_attributes,
     write_commands,
 )
-from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
+from agent.answers.places import describe_missing_files, list_further, write_places, write_related
 from agent.evidence.coverage import LOCK_FILE, deny, explain_missing_paths
 from agent.evidence.intent_router import STARTING
 from agent.evidence.lookups import NOT_AT_COMMIT
@@ -157,8 +157,6 @@ async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> A
     for ref in leading:
         draft.say(format_headline(draft, ref, is_only=len(main) == 1))
         await quote_definition(draft, material.deps, ref)
-        if len(material.decision["requests"]) > len(asked):  # the question says more than the names
-            await write_telling_lines(draft, material, ref)
     write_related(draft, list_further(definitions, leading), title="Also:")
     return AnswerSubject(symbol=leading[0]["symbol"], kind=leading[0]["kind"])
 

@@ -21,7 +21,6 @@ from agent.answers.answer_parts import (
 from agent.evidence.coverage import LOCK_FILE, deny, describe_unseen
 from agent.evidence.packages import MANIFESTS
 from agent.evidence.refs import count_calls, group_by_place, is_test_or_docs, read_quote
-from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.escaping import dedent, format_code_block, format_code_span, format_count, format_quote, join_words
@@ -209,11 +208,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
             draft.say(f"{format_code_span(head['path'])} {draft.cite(to_location(head))} holds nothing.")
             continue
         symbols = [ref for ref in material.of("definition") if ref["path"] == head["path"]]
-        is_there = material.decision["requests"][0]["reasoning"] == FILE_IS_THERE
-        place = f"{'Yes: ' if is_there else ''}{format_code_span(head['path'])} {draft.cite(to_location(head))}"
-        if is_there:
-            draft.say(f"{place} is there, with {format_count(head['end_line'], 'line')}.")
-            continue
+        place = f"{_affirm(material)}{format_code_span(head['path'])} {draft.cite(to_location(head))}"
         if not symbols:
             draft.say(f"{place} defines no names; its first lines:")
             draft.say(format_code_block(source.lines[:20], source.language))
@@ -445,7 +440,6 @@ _SAYS: dict[str, str] = {
     "document": "from",
     "sentence": "from",
     "session": "an environment of",
-    "step": "what CI runs, in",
     "convention": "what one types where there is a",
 }
 

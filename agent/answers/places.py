@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import replace
 
 from agent.answers.answer_parts import (
-    WHOLE_LINES,
     AnswerBuilder,
     AnswerContext,
     AnswerSubject,
@@ -18,7 +16,6 @@ from agent.evidence.best_places import (
     MAX_PLACES,
     BestPlace,
     find_places,
-    find_telling_lines,
     is_page,
     locate_text,
 )
@@ -27,7 +24,7 @@ from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.requests import read_literal, request_search
 from agent.questions.literals import Literal
 from agent.questions.mentions import find_mentions
-from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
+from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest
 from agent.text.escaping import format_code_span, format_count, format_quote
 from indexer.types import Location
 
@@ -36,7 +33,7 @@ MAX_RELATED = 3
 CLEAR_MARGIN = 0.5  # between the scores of the first two places
 _LONGEST_LINE = 100
 _MAX_LABELS = 2
-_PAGES_LEAD: frozenset[Lookup] = frozenset({"prose", "overview", "example"})
+_PAGES_LEAD: frozenset[Lookup] = frozenset({"prose", "overview"})
 
 
 async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -108,17 +105,6 @@ def _format_lines(draft: AnswerBuilder, place: BestPlace, bullet: str) -> list[s
         for one in place.lines
         for at in [Location(path=place.path, start_line=one.number, end_line=one.number)]
     ]
-
-
-async def write_telling_lines(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef) -> None:
-    """List the lines of a long definition with most words of the question, beyond the quoted ones."""
-    rest = replace(to_location(ref), start_line=ref["start_line"] + WHOLE_LINES)
-    if rest.start_line > rest.end_line:
-        return
-    question = material.question.replace(ref["symbol"].rpartition(".")[2], " ")
-    place = await find_telling_lines(material.deps.code, question, rest)
-    if place.lines:
-        draft.say("Further down:\n\n" + "\n".join(_format_lines(draft, place, "- ")))
 
 
 def write_related(draft: AnswerBuilder, refs: Sequence[EvidenceRef], *, title: str = "") -> int:

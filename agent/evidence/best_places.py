@@ -293,16 +293,6 @@ async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Litera
     return BestPlace(path=path, labels=await _label(code, path, shown[:1], headings), lines=tuple(shown))
 
 
-async def find_telling_lines(code: CodeSearch, question: str, within: Location) -> BestPlace:
-    """Return the lines of a definition that say most of a question; none where none says any of it."""
-    text = (await code.read(within.path, within.start_line, within.end_line)).text
-    hit = Hit(location=within, text=text, score=1.0, language="", source_type="code", scope="", symbols=())
-    asked = _read_question(question, code.repository, text.split("\n"))
-    lines = _choose_lines(asked, _Chunk(hit=hit), frozenset(), MAX_LINES) if asked.weights else []
-    lines = sorted(lines, key=lambda line: line.number)
-    return BestPlace(path=within.path, labels=await _label(code, within.path, lines, {}), lines=tuple(lines))
-
-
 async def _label(
     code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Mapping[int, str]
 ) -> tuple[str, ...]:

@@ -50,17 +50,14 @@ _MAYBE = 0.25  # the least confidence that a question is about the past with whi
 _MAX_SAID = 3  # words of it that are looked for in messages of commits
 _LONGEST = 2_000  # characters
 _VALUES = frozenset({"constant", "macro"})
-_COMPARED = 2
 STARTING = find_content_terms("start begin entry main bootstrap execution")
 _PROGRAM = find_content_terms("program app application server process point execution service tool cli bot")
-_READ = find_content_terms("read set defined looked used called")
 # Words between a name and its use.
 _BESIDE = frozenset("for in inside within as with at on from für im als mit pour dans avec para en con como".split())
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
 _PLAIN = compile_pattern(r"[A-Za-z_\x{C0}-\x{24F}][A-Za-z0-9_\x{C0}-\x{24F}]+")
 _UNITS = find_content_terms("seconds minutes hours days milliseconds ms bytes kb mb unit")
-_IS_USED = compile_pattern(r"(?i)\b(?:use|used|read|called)\b")
 _SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
     r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
@@ -291,19 +288,10 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
-    """Show the lines that contain the one code-like name of a question, if no definition has it.
-
-    The overview of the repository knows where the program starts.
-    """
+    """Show where the program as a whole starts, which the overview of the repository knows."""
     terms = find_content_terms(question)
-    word = _find_unknown(question, asked.name) if _IS_USED.search(question) else ""
-    typed = [word] if word else _list_typed(question)
-    if not asked.names and terms & STARTING and terms <= STARTING | _PROGRAM:
-        return _decide_kind("overview", question, {})
-    if asked.names or len(typed) != 1 or find_content_terms(question.replace(typed[0], " ")) - _READ:
-        return None
-    uses = request_lookup("usages", typed[0], reasoning="where a name is said that is not defined here")
-    return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=typed)
+    is_of_start = not asked.names and terms & STARTING and terms <= STARTING | _PROGRAM
+    return _decide_kind("overview", question, {}) if is_of_start else None
 
 
 async def _route_set(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
@@ -540,19 +528,6 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return {**decision, "fast_path": False}
 
 
-async def _route_compared(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Show the two things that a question compares, searching the documentation for those that are not names."""
-    names = {known.name: known for known in asked.names}
-    for word in dict.fromkeys(_PLAIN.findall(asked.subject)):
-        known = await _find_plain_name(word, question, code) if word not in names else None
-        if known is not None and known.name not in names:
-            names[known.name] = known
-    if len(names) != _COMPARED:
-        return await _route_prose(question, asked, code)
-    compared = [request_name("definition", known) for known in names.values()]
-    return decide_retrieval(compared, fast_path=True, reasoning="two names that are compared")
-
-
 async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Find a reported symptom in the code; else show the code that fails."""
     is_telling = len(asked.subject.split()) >= _FEWEST_SAID
@@ -585,7 +560,6 @@ _KINDS: Mapping[IntentName, Lookup] = {
     "origin": "changes",
     "command": "commands",
     "overview": "overview",
-    "add_another": "example",
     "changes": "changes",
 }
 _BY_NAME: Mapping[IntentName, Lookup] = {"callees": "callees", "tests": "tests", "definition": "definition"}
@@ -593,8 +567,7 @@ _CHOICES: Mapping[IntentName, Callable[[str, AskedIntent, CodeSearch], Awaitable
     **dict.fromkeys(("callers", "absence"), _route_uses),
     **dict.fromkeys(_BY_NAME, _route_name),
     **dict.fromkeys(_KINDS, _route_kind),
-    **dict.fromkeys(("explanation", "reason"), _route_prose),
-    "comparison": _route_compared,
+    **dict.fromkeys(("explanation", "reason", "comparison", "add_another"), _route_prose),
     "place": _route_place,
     "error": _route_reported,
     "value": _route_value,

@@ -11,7 +11,6 @@ from agent.state import EvidenceRef, Lookup, RetrievalRequest, RouterDecision
 from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
-FILE_IS_THERE = "whether the file is there"
 NOT_INDEXED = "a path that is not indexed"  # the reason of a decision whose `unknown` are the paths
 NONE_OF = "There is no"  # the beginning of a reason that names a language
 NO_PLACE = "No place where the"  # the beginning of a reason that names a table, a topic, ...

@@ -23,7 +23,6 @@ from agent.evidence.intent_router import (
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.requests import (
-    FILE_IS_THERE,
     NONE_OF,
     NOT_INDEXED,
     decide_retrieval,
@@ -113,12 +112,6 @@ _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same l
 MAX_LINES = 80
 _MAX_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
 _LONGEST_ACRONYM = 5
-_EXISTS = compile_pattern(
-    r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
-    r"(?:an? |the |any |our )?(?:file )?(?:called |named )?\S{1,200}(?: file)?"
-    r"(?: (?:exists?|there|here|present|in (?:this|the) (?:repo(?:sitory)?|project)))?"
-    r"[ ?!.]*",
-)
 
 
 async def route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
@@ -195,7 +188,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (route_trace, route_error, _route_left_out, _route_existence, _route_release, route_comparison):
+    for attempt in (route_trace, route_error, _route_left_out, _route_release, route_comparison):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
@@ -350,15 +343,6 @@ async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None
     return decide_retrieval(lines, fast_path=True, reasoning="lines by number") if lines else None
 
 
-async def _route_existence(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Confirm that a file exists, if the question asks nothing else of it."""
-    if not _EXISTS.fullmatch(" ".join(question.split())):
-        return None
-    paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
-    there = [request_outline(path, reasoning=FILE_IS_THERE) for path in paths[:MAX_ALIKE]]
-    return decide_retrieval(there, fast_path=True, reasoning="a file by name") if there else None
-
-
 async def _route_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
     return await _route_files(question, paths, code) if paths else None
@@ -369,7 +353,7 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeSearch) ->
     rest = (
         find_content_terms(question)
         - find_content_terms(" ".join(paths))
-        - find_content_terms("contain show outline define open")
+        - find_content_terms("contain show outline define open exist")
     )
     if not rest:
         return decide_retrieval(

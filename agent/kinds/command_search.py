@@ -66,7 +66,6 @@ _SOURCES: dict[CommandSource, float] = {
     "document": 0.9,
     "sentence": 0.85,
     "session": 0.8,
-    "step": 0.45,
     "convention": 0.35,
 }
 _RUNNER = re.compile(
@@ -183,7 +182,7 @@ def _refer(path: str, command: NamedCommand, score: float) -> EvidenceRef:
     )
 
 
-CommandSource = Literal["target", "script", "document", "sentence", "session", "step", "convention"]
+CommandSource = Literal["target", "script", "document", "sentence", "session", "convention"]
 
 MAX_LINES = 3_000  # of a file; one that is longer is no build file that a person wrote
 _LONGEST_LINE = 400
@@ -206,7 +205,6 @@ _RECIPE = compile_pattern(r"(?P<name>[A-Za-z_][\w-]*)(?:[ \t]+[\w+*='\"{}$]+)*[ 
 _SECTION = re.compile(r"\[testenv(?::(?P<name>[\w:.-]{1,80}))?\]")
 _QUOTED = re.compile(r"`{1,2}([^`]{3,120})`{1,2}")
 _SESSION = re.compile(r"def[ \t]+(?P<name>\w{1,60})\(session\b")
-_STEP = re.compile(r"[ \t]{0,40}(?:-[ \t]+)?run:[ \t]*(?P<text>\S.{0,300})?")
 _TASK = compile_pattern(
     r"[ \t]*(?:task[ \t]+|\w+(?:::\w+)*::?\w*Task\.new\(?[ \t]*):?[\"']?"
     r"(?P<name>[A-Za-z][\w:]*)"
@@ -247,8 +245,6 @@ def _find_reader(path: PurePosixPath) -> _Reader | None:
     name = path.name.lower()
     if name in _READERS:
         return _READERS[name]
-    if str(path).startswith(".github/workflows/") or name in {".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml"}:
-        return _read_steps
     stem = path.stem.lower()
     is_near = len(path.parts) == 1 or path.parts[0].lower() in {"docs", "doc", "documentation"}
     is_guide = stem in _GUIDES or (is_near and any(word in stem for word in _TOPICS))
@@ -294,20 +290,6 @@ def _read_scripts(lines: Sequence[str], runner: str = "") -> Iterator[NamedComma
         typed = " && ".join(map(str, body)) if isinstance(body, list) else str(body)
         text = f"{manager} {name}" if is_short else f"{manager} run {name}"
         yield _make(text, "", "script", at, at + 1, typed[:_LONGEST_LINE])
-
-
-def _read_steps(lines: Sequence[str]) -> Iterator[NamedCommand]:
-    job = ""
-    for at, line in enumerate(lines):
-        if (named := line.strip().removeprefix("- ")).startswith("name:"):
-            job = named.removeprefix("name:").strip()
-        found = _STEP.match(line)
-        if found is None:
-            continue
-        written = found["text"] or ""
-        first = lines[at + 1].strip() if written in {"|", ">", "|-", ">-", ""} and at + 1 < len(lines) else written
-        if _COMMAND.match(first):
-            yield _make(first, job, "step", at, at + 2 if first != written else at + 1)
 
 
 def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:

@@ -12,7 +12,7 @@ from agent.repositories.joined_code import JoinedCode
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 
 _OF_PAST: frozenset[Lookup] = frozenset({"changes", "people"})
-_SEARCHED: frozenset[Lookup] = frozenset({"prose", "example"})  # answered by a search
+_SEARCHED: frozenset[Lookup] = frozenset({"prose"})  # answered by a search
 
 
 async def route_question(question: str, code: CodeSearch) -> RouterDecision:

@@ -503,12 +503,12 @@ async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SqliteC
 @pytest.mark.parametrize(
     ("question", "beginning"),
     [
-        ("does package.json exist?", "Yes: `package.json` [1] is there, with 3 lines."),
-        ("is there a package.json?", "Yes: `package.json` [1] is there, with 3 lines."),
+        ("does package.json exist?", "`package.json` [1] defines no names; its first lines:"),
+        ("is there a package.json?", "`package.json` [1] defines no names; its first lines:"),
         ("do we have a web/setup.cfg file?", "There is no `web/setup.cfg` in the "),
     ],
 )
-async def test_whether_a_file_is_there_is_said_with_yes_and_its_place(
+async def test_whether_a_file_is_there_is_shown_by_its_first_lines(
     saver: SqliteConversations, question: str, beginning: str
 ) -> None:
     answer = await answer_to(

@@ -56,20 +56,11 @@ PACKAGE = """{
   }
 }
 """
-WORKFLOW = """jobs:
-  one:
-    steps:
-      - name: All tests
-        run: make test
-      - run: |
-          pytest -x
-"""
 FILES = {
     "Makefile": MAKEFILE,
     "README.md": README,
     "package.json": PACKAGE,
     "tox.ini": "[tox]\nenvlist = py\n\n[testenv:docs]\ncommands = sphinx-build docs out\n",
-    ".github/workflows/ci.yml": WORKFLOW,
     "justfile": "# Start the server\nserve port='80':\n    python serve.py\n",
     "composer.json": '{\n  "scripts": {\n    "phpstan": ["@php vendor/bin/phpstan"],\n'
     '    "post-install-cmd": "x"\n  }\n}\n',
@@ -90,8 +81,6 @@ FILES = {
         ("README.md", "docker build -t steps .", 23),
         ("package.json", "pnpm run test:unit", 5),
         ("tox.ini", "tox -e docs", 4),
-        (".github/workflows/ci.yml", "make test", 5),
-        (".github/workflows/ci.yml", "pytest -x", 6),
         ("justfile", "just serve", 2),
         ("composer.json", "composer phpstan", 3),
         ("Rakefile", "rake specs", 1),
