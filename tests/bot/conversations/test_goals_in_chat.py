@@ -22,7 +22,7 @@ from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.discord.messages import Seen as DiscordSeen
 from tests.fakes.discord.permissions import Permission
-from tests.fakes.gemini import Received, Reply, calls
+from tests.fakes.gemini import Received, Reply, calls, fills
 from tests.fakes.slack.messages import Seen as SlackSeen
 
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
@@ -431,6 +431,7 @@ async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_una
     async with open_goals("slack") as world:
         world.chat.agent.model = "google_genai:fake"
         world.gemini.script = lambda _: DISPROVED
+        world.gemini.reading = fills({"asserts_claim": False, "difference": "It is about the parser."})
         await world.chat.mention("does send retry?", author="bob")
         (said,) = await world.see("Answer to: does send retry?")
         assert "verify" not in said
