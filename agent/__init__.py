@@ -1,6 +1,7 @@
 """Answers one question: a guarded graph from the question to a checked, cited answer.
 
-These names are all that others use, beside `agent.text`; each is imported when it is first used, as some take a second.
+Other packages use only these names, besides `agent.text`; each is imported at its first use,
+because some take a second.
 """
 
 from __future__ import annotations

@@ -109,15 +109,16 @@ class Agent:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer a question within a conversation, from the repositories named; the last event is of kind `answer`.
 
-        Of attached texts, excerpts with the failures in them are read as part of the question; images are shown to a
-        model that takes them.
+        Attached texts are read as excerpts with their failures; images are shown to a model that
+        accepts them.
 
-        In a conversation that waits for a person, a fitting message is the reply. What the indexer or the
-        conversation database cannot do ends in an `error` event and an answer with the route `failed`, whose text is
-        the sentence to show; `paused` and `stopped` are the routes of a turn that waits or was ended. Closing the
-        iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
-        Raises `CheckpointOvertaken` once another run has claimed the conversation, be that in another process, and
-        where the permit does not let it begin.
+        In a conversation that waits for a person, a fitting message is the reply. Failures of the
+        indexer or the conversation database end in an `error` event and an answer with the route
+        `failed` and a sentence as its text; `paused` and `stopped` are the routes of a turn that
+        waits or was ended. Closing the iterator stops the run; the thread stays usable, and
+        `resume` takes the run up again until the next question. Raises `CheckpointOvertaken` once
+        another run, in any process, has claimed the conversation, and if the permit does not let it
+        begin.
         """
         name = run_id or uuid.uuid4().hex
         question = self._clean_input(question if question.strip() or not attachments else UNASKED)

@@ -191,7 +191,7 @@ class GoalUnreachable(AgentError):
 
 
 class WorkspaceTooLarge(AgentError):
-    """A run changed more than can be kept."""
+    """A run made more changes than can be stored."""
 
 
 class TurnTooLong(AgentError):

@@ -40,7 +40,7 @@ class TurnLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenUsage:
-    """The token cost of calls; of those read, `cached_tokens` came from the provider's cache."""
+    """The token cost of calls; `cached_tokens` of the input came from the provider's cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -60,7 +60,7 @@ class TokenUsage:
 
 
 class Budget:
-    """Counts what a turn spends from the moment it is made; every try of a call counts as a call."""
+    """Counts a turn's spending from its creation; every try of a call counts."""
 
     def __init__(self, ceilings: TurnLimits | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.ceilings = ceilings or TurnLimits()

@@ -56,7 +56,7 @@ class CodePast(Protocol):
     """The history of the code up to the pinned commit: commits, releases, people, owners."""
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits; `UnknownRevision` if the query names a tag, branch or commit that is not here."""
+        """List commits; `UnknownRevision` if the query names an unknown tag, branch or commit."""
 
     async def compare(self, query: DiffQuery) -> Comparison:
         """Compare two commits; `UnknownRevision` as above."""
@@ -101,7 +101,7 @@ class SourceFiles(Protocol):
     async def coverage(self, *words: str) -> Coverage:
         """Return how much was read, and the unindexed files that contain one of the words.
 
-        Raises `CodeMoved` if the code that is followed is indexed at a newer commit by now.
+        Raises `CodeMoved` if a newer commit of the followed code has been indexed meanwhile.
         """
 
 
@@ -124,7 +124,7 @@ class SymbolIndex(Protocol):
         """Return the calls that a function makes."""
 
     async def list_file_imports(self) -> Sequence[FileImport]:
-        """Return the imports of files from the held code, by path and line."""
+        """Return the imports of files from the pinned code, by path and line."""
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """Return the types that inherit from one, implement it or mix it in, direct ones first."""
@@ -229,7 +229,7 @@ class ToolMenu:
         return False
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
-        """Describe what a person would approve with a call; empty if it would do nothing."""
+        """Describe an approval of a call; empty if the call would do nothing."""
         return ""
 
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
@@ -402,7 +402,7 @@ class Deps:
 
 
 class Runtime(Protocol[Context_co]):
-    """A node's input beside the state, with the shape of LangGraph's class of the same name."""
+    """A node's input besides the state, in the form of LangGraph's class of the same name."""
 
     @property
     def context(self) -> Context_co:
@@ -420,8 +420,8 @@ class NodeRuntime:
 class Citation:
     """Lines that a claim was read from. `mark` is the number in the answer as `[1]`.
 
-    Where the path is empty, the claim was read from the commit itself. `repository` is set where the answer is about
-    several. It `is_elsewhere` where the lines are of another commit than the one that the answer was read at. `cells`
+    If the path is empty, the claim is about the commit itself. `repository` is set if the answer is
+    about several. It `is_elsewhere` if the lines are from another commit than the answer. `cells`
     names the cells of a notebook.
     """
 
@@ -440,11 +440,12 @@ class Citation:
 class Answer:
     """A settled answer: Markdown with numbered marks, and the citations of the marks.
 
-    `model` is None if no chat model wrote it; `searched` lists the queries. `found` is False if the repository has
-    nothing that clearly answers, and the text shows the closest places at best. An answer about several repositories
-    has their names in `repository`, a commit of each in `commits` and none in `commit`; `missing` names unreadable ones
-    with the reason. `meanings` are other possible questions, which the text offers in its own words. It `is_pointing`
-    if it only lists places for the words, and nothing shows that the question is about the code at all.
+    `model` is None if no chat model wrote it; `searched` lists the queries. `found` is False if the
+    repository has nothing that clearly answers, and the text shows the closest places at best. An
+    answer about several repositories has their names in `repository`, a commit of each in `commits`
+    and none in `commit`; `missing` names unreadable ones with the reason. `meanings` are other
+    possible questions, which the text offers in different words. It `is_pointing` if it only lists
+    places for the words, and nothing shows that the question is about the code at all.
     """
 
     text: str

@@ -44,11 +44,12 @@ class ChannelTable(BaseModel):
 class AccessPolicy(BaseModel):
     """The tables `[access]` and `[[access.rules]]` of citebot.toml.
 
-    A repository named by a rule is for the people of one of its rules, in that rule's channels; all others are for
-    everyone inside, or with `open` unset for nobody. Channels and people are the platform's ids, bare or as
-    `slack:C123`. Channels with people from outside are refused unless they are listed. People in `run` may have
-    commands run in the sandbox. Admins see how everybody's answers were found. `questions` are the accounts of this
-    machine, as `terminal:ada`, that may read questions.
+    A repository named by a rule is for the people of one of its rules, in that rule's channels; all
+    others are for everyone inside or, with `open` unset, for nobody. Channels and people are the
+    platform's ids, bare or as `slack:C123`. Channels with people from outside are refused unless
+    they are listed. People in `run` may have commands run in the sandbox. Admins see how
+    everybody's answers were found. `questions` are the accounts of this machine, as `terminal:ada`,
+    that may read questions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -49,7 +49,7 @@ _MIN_CHARACTERS = 4  # characters of a secret; to mask less would only make the 
 
 
 def _keep_silent(_: str) -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,8 @@ class TeamApp:
     ) -> AsyncGenerator[Self]:
         """Open the repositories of the settings; if there are none, the one at (or around) a path.
 
-        With `refreshes`, processes share the work of indexing; this one takes part in it if it `indexes`.
+        With `refreshes`, processes share the work of indexing; this one participates if it
+        `indexes`.
         """
         opening = open_team_repositories(
             settings, repository, display, refreshes=refreshes, segments=segments, indexes=indexes, answers=answers

@@ -107,15 +107,16 @@ class GoalOrder:
 class IncomingMessage:
     """One message to citebot, as plain Markdown without the mention of it.
 
-    `kind` is its way of address: a `follow_up` mentions nobody, an `overheard` one is in no thread either. `private`
-    means that only the author reads the reply (a DM, an ephemeral answer), `in_thread` that the thread existed before
-    the message. `external` means that people of other organisations read the channel, or that the author is one;
-    `mentions_others` that somebody else is addressed. `roles` are the author's groups on the platform; `sent_at` is in
-    seconds since the epoch. `about` are the repositories that the author chose when asked. `oversize` is the length of
-    a message that is too long to be read: none of its text is kept. `files` are attached; `quoted` are the texts of
-    messages that it forwards or replies to. `edited_at` is the platform's time of the edit, which orders edits; 0 if
-    there was none. `order` is the goal run that is requested or decided, which the reply is about. What is
-    asked `anew` gets no earlier answer.
+    `kind` is its way of address: a `follow_up` mentions nobody, and an `overheard` one is not in a
+    thread either. `private` means that only the author reads the reply (a DM, an ephemeral answer),
+    `in_thread` that the thread existed before the message. `external` means that people of other
+    organisations read the channel, or that the author is one; `mentions_others` that somebody else
+    is addressed. `roles` are the author's groups on the platform; `sent_at` is in seconds since the
+    epoch. `about` are the repositories that the author chose when asked. `oversize` is the length
+    of a message that is too long to be read: none of its text is kept. `files` are attached;
+    `quoted` are the texts of messages that it forwards or replies to. `edited_at` is the platform's
+    time of the edit, which orders edits; 0 if there was none. `order` is the goal run that is
+    requested or decided, which the reply is about. A message asked `anew` gets no earlier answer.
     """
 
     place: Place
@@ -231,8 +232,8 @@ class PlaceLink:
 class MessageContent:
     """The text of a message in Markdown, with a line on progress or freshness below it, and buttons.
 
-    `status` and `footer` are single lines; all text is already safe to send as Markdown. `found` are the first places
-    that were found, while there is no text yet.
+    `status` and `footer` are single lines; all text is already safe to send as Markdown. `found`
+    are the first places found, until there is text.
     """
 
     text: str = ""

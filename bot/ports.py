@@ -131,10 +131,10 @@ class RefreshJobs(Protocol):
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
         """Request a refresh of a repository, and return its course, which the caller may follow.
 
-        The refresh begins after the call, so that no push is lost; requests until then share it, and it is full if one
-        of them wants that. With `join`, one in progress is enough, if it is as full as requested. The course yields the
-        progress from now on, some of which may be missing, and at last the report; it raises the `IndexerError` of a
-        failed refresh.
+        The refresh begins after the call, so that no push is lost; requests until then share it,
+        and it is full if one of them asks for that. With `join`, one in progress is enough, if it
+        is as full as requested. The course yields the progress from now on, some of which may be
+        missing, and at last the report; it raises the `IndexerError` of a failed refresh.
         """
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
@@ -245,4 +245,4 @@ class LiveStream(Protocol):
         """Add text, which may be empty; of the content, only the status and the places found are shown."""
 
     async def finish(self, text: str, content: MessageContent) -> None:
-        """Add the last text and end the stream; of the content only footer and buttons are shown."""
+        """Add the last text and end the stream; of the content, only footer and buttons are shown."""

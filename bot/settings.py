@@ -316,8 +316,9 @@ _LIST = 'This is a list of texts, such as ["one", "another"]'
 class Settings(BaseModel):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
-    Keys, tokens, addresses and all of Slack are read from the environment alone: no file must be able to send a key or
-    a question to an address of its choice. A citebot.toml that nobody named may set still less (`bot.settings`).
+    Keys, tokens, addresses and all of Slack are read only from the environment: no file must be
+    able to send a key or a question to an address of its choice. A citebot.toml that nobody named
+    may set even less (`bot.settings`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
@@ -557,7 +558,7 @@ class ConfigChoice:
     remark: str = ""
 
     def find_refused(self, content: Mapping[str, Any]) -> Collection[str]:
-        """Name the keys that a file which nobody chose may not set."""
+        """Name the keys that an unchosen file may not set."""
         if self.is_chosen:
             return ()
         tables = content.get("repositories")

@@ -85,8 +85,8 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
 
 
 async def run_abandonable(call: Callable[[], T]) -> T:
-    """Make a call in a thread that nobody waits for: one that reads or writes may never return, and must not keep a
-    cancelled caller, or the end of the process.
+    """Make a call in a thread that nobody waits for: a read or write may never return, and must not keep a
+    cancelled caller or the process alive.
     """
     called: Future[T] = Future()
     called.set_running_or_notify_cancel()

@@ -1,7 +1,7 @@
 """OpenTelemetry traces of runs: one listener of the agent's events, whose spans are sent by OTLP over HTTP.
 
-Names are those of the GenAI semantic conventions, in the repository open-telemetry/semantic-conventions-genai; names
-that they lack begin with `citebot.`.
+Names are those of the GenAI semantic conventions, in the repository
+open-telemetry/semantic-conventions-genai; other names begin with `citebot.`.
 """
 
 from __future__ import annotations

@@ -60,7 +60,8 @@ _REBUILT = "The vector store was damaged and was rebuilt."
 class CodeIndex:
     """One repository's index on disk. Readers continue with their generation while a refresh makes the next.
 
-    One that is beside a `main` one is at a commit off the followed branch, and shares the open parts of that.
+    One that is beside a `main` one is at a commit off the followed branch, and shares its open
+    parts.
     """
 
     def __init__(
@@ -438,9 +439,10 @@ class CodeIndex:
             self._store = None
 
     def lend_store(self) -> ChromaCollection | None:
-        """Open the vectors for an index beside this one, which adds none to them.
+        """Open the vectors for a side index, which adds none to them.
 
-        Those of the bundled embedder are computed again: that takes less time than to open a store.
+        Those of the bundled embedder are computed again, which takes less time than opening a
+        store.
         """
         return None if self._embedder.name.startswith(STATIC) else self._open_store()
 

@@ -25,7 +25,7 @@ def load_lazily(package: str) -> Callable[[str], Any]:
 
 @cache
 def list_lazy_names(package: str) -> dict[str, str]:
-    """List what a package imports under `if TYPE_CHECKING`: the module of each name."""
+    """Map the names that a package imports under `if TYPE_CHECKING` to their modules."""
     source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
     guarded = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
     found = [node for block in guarded for node in block.body if isinstance(node, ast.ImportFrom)]

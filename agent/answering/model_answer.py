@@ -182,6 +182,6 @@ async def stream_answer(
 
 
 def find_subject(refs: Sequence[EvidenceRef]) -> AnswerSubject:
-    """Return the subject of the question, for "it" in the next one: a name looked up, else the best hit's."""
+    """Return the subject of the question, for "it" in the next one: a name that was looked up, or else the best hit."""
     ref = next((ref for ref in refs if ref["role"] == "definition"), next(iter(refs), None))
     return AnswerSubject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else AnswerSubject()

@@ -79,7 +79,7 @@ class AnswerBuilder:
         self._repository, self._label = repository, label
 
     def cite(self, location: Location) -> str:
-        """Return the marker of these lines; of a very long range, of its first lines."""
+        """Return the marker of these lines; for a very long range, of its first lines."""
         end = min(location.end_line, location.start_line + LONGEST_RANGE - 1)
         lines = replace(location, end_line=end)
         if self._label:
@@ -164,7 +164,8 @@ class AnswerContext:
 class AnswerSubject:
     """The subject of an answer, for the next question's "it", and its remaining entries, for "more".
 
-    It `is_pointing` if it only lists places, none of which stands out, for a question that names no code.
+    It `is_pointing` if it only lists places, with no clear best one, for a question that names no
+    code.
     """
 
     symbol: str = ""
@@ -190,7 +191,9 @@ def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
 
 
 def format_headline(draft: AnswerBuilder, ref: EvidenceRef, *, is_only: bool = False) -> str:
-    """Introduce a definition: name, kind, file, mark, first sentence of its documentation; one alone by a sentence."""
+    """Introduce a definition: name, kind, file, mark, first sentence of its documentation; a single one by a
+    sentence.
+    """
     lines, about = to_location(ref), quote_first_sentence(ref)
     verb = "imported" if is_import_line(ref["kind"], ref["signature"]) else "defined"
     kind = f" is {verb} " if is_only else f", {ref['kind']} " if ref["kind"] else ", "
@@ -201,7 +204,7 @@ def format_headline(draft: AnswerBuilder, ref: EvidenceRef, *, is_only: bool = F
 
 
 async def quote_definition(draft: AnswerBuilder, deps: Deps, ref: EvidenceRef) -> None:
-    """Quote a short definition whole, and the beginning of a long one; of a class, its public methods are listed."""
+    """Quote a short definition whole, and the beginning of a long one; for a class, list its public methods."""
     whole = await read_quote(deps, to_location(ref))
     is_type = ref["kind"] in TYPE_KINDS
     is_long = len(whole.lines) > WHOLE_LINES
@@ -226,7 +229,9 @@ async def _list_public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]
 
 
 async def format_site(draft: AnswerBuilder, deps: Deps, refs: Sequence[EvidenceRef]) -> str:
-    """Write one call, use or test as a list item, or those of one function: who, where, and the first line itself."""
+    """Write one call, use or test as a list item, or those of one function: the function, the place, and the
+    first line.
+    """
     first = refs[0]
     lines = {ref["start_line"]: to_location(ref) for ref in refs}
     text = (await read_quote(deps, lines[first["start_line"]])).lines[0].strip()
@@ -284,8 +289,9 @@ def write_entries(
 
     With a `heading`, entries that share it are listed below it.
 
-    A long list of mere names has several in a row. The list resumes where the last answer ended; `total` counts
-    entries that were not fetched as well. Return what "more" means afterwards; None when the last entry was listed.
+    A long list of bare names has several per row. The list resumes where the last answer ended;
+    `total` includes entries that were not fetched. Return what "more" means afterwards; None when
+    the last entry was listed.
     """
     write = format_entry or format_plain_entry
     if len(entries) - material.skip <= most + _FEW_MORE:

@@ -64,10 +64,10 @@ _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedAnswer:
-    """An answer whose markers and citations agree, and how many citations were dropped.
+    """An answer with matching markers and citations, and the number of dropped citations.
 
-    `places` are where the markers lead that were there before, in their order; None for one that was taken out.
-    `doubts` says of each how much speaks against it.
+    `places` are the targets of the previous markers, in order; None for a removed one. `doubts`
+    says of each how much speaks against it.
     """
 
     text: str
@@ -271,7 +271,7 @@ def _is_sound(cited: Location) -> bool:
 
 
 def _repair_location(cited: Location, read: Sequence[Location]) -> Location | None:
-    """Cut a citation to the lines of it that were read, where they are of one place: of several, where it begins."""
+    """Cut a citation to its lines that were read, if they form one range; if they form several, to their beginning."""
     if not 1 <= cited.start_line <= cited.end_line:
         return None
     cut = {

@@ -28,9 +28,10 @@ _LONGEST = 2_000  # characters
 class _Contract:
     """A kind of thing that several places share: the words that ask for it, and its registrations.
 
-    `actions` are the uses at the places, in the order of an answer; `find_action` determines the use at one, and
-    `find_name` of what. `asks` is the shortest question, `named` the form of its name, and `is_same` compares it with
-    another. `stated` is a name beside the noun, which counts as one even if nothing is called so.
+    `actions` are the uses at the places, in the order of an answer; `find_action` determines the
+    use at one, and `find_name` of what. `asks` is the shortest question, `named` the form of its
+    name, and `is_same` compares it with another. `stated` is a name next to the noun, which counts
+    as one even if nothing has it.
     """
 
     asks: Pattern
@@ -284,7 +285,7 @@ async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> b
 
 
 def request_packages(question: str, name: str = "") -> RouterDecision:
-    """Ask where a package is declared and locked; without a name, what the project depends on."""
+    """Ask where a package is declared and locked; without a name, list the project's dependencies."""
     parts = {"contract": "package" if name else "requirement", "name": name, "actions": ""}
     request = request_kind("contracts", question, parts)
     return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])

@@ -63,8 +63,8 @@ async def deny(
 ) -> Denial:
     """Finish a "no" such as "No call of `f` was found" with its coverage.
 
-    The coverage is the commit and the files that were read, what was not read, and the files that are not indexed in
-    which one of the words appears. Files that are left out for one of the reasons in `read` were read all the same.
+    The coverage is the commit, the files read and not read, and the unindexed files that contain
+    one of the words. Files omitted for one of the reasons in `read` were read nevertheless.
     """
     coverage = await code.coverage(*words)
     coverage = replace(
@@ -111,7 +111,7 @@ def describe_unseen(paths: Iterable[str]) -> str:
 
 
 def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_code_span) -> str:
-    """Name the files that were read, at their commit, and what was not."""
+    """Name the files that were read, at their commit, and the others."""
     files = f"{coverage.files:,} file{'s' if coverage.files != 1 else ''}"
     sha = code.commit.sha[:_SHA_LENGTH]
     scope = f"the {files} of {quote(code.repository)} at {quote(sha)}"

@@ -1,4 +1,4 @@
-"""Compares names of packages, and finds where the manifests of a project declare one."""
+"""Compares package names, and finds a project's declarations in its manifests."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DISTRIBUTIONS: Mapping[str, str] = {
 
 
 async def find_declarations(code: SymbolIndex, library: str) -> list[RegistrationSite]:
-    """Find where the manifests declare a library or a language; if none does, where they declare a part of one."""
+    """Find the declarations of a library or a language in the manifests; if there are none, those of a part of one."""
     wanted = normalize_library(library)
     sites = await code.registrations(MANIFESTS)
     return [site for site in sites if match_packages(site.registration.name, wanted)] or [

@@ -1,10 +1,10 @@
 """Proves in the sandbox that the test of a claim depends on the repository's code, and writes that as JSON.
 
-`claim_proof.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older than citebot's, and
-imports none of our modules. The form of the test has been checked by then. It runs the test in separate processes:
-unchanged, where the call has to return a result of the repository's code or a part of one, and with stand-ins for such
-results, where it has to return a stand-in. The test has neither its descriptor nor its memory, so it cannot forge the
-output.
+`claim_proof.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older
+than citebot's, and imports none of our modules. The form of the test has been checked by then. It
+runs the test in separate processes: unchanged, when the call must return a result of the
+repository's code or a part of one, and with stand-ins for such results, when it must return a
+stand-in. The test has neither its descriptor nor its memory, so it cannot forge the output.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Proof:
         self._started = time.time()
 
     def find(self) -> dict[str, Any]:
-        """Run the test as it is, and again with stand-ins: for all results that the claim names, then for each."""
+        """Run the test unchanged, and again with stand-ins: for all results that the claim names, then for each."""
         first = self._run()
         outcomes = (first["holds"], first["fails"])
         sites = {one["site"]: one["executed"] for one in first["sites"] if one["executed"]}
@@ -282,7 +282,7 @@ class Trial:
         return {"outcome": outcome, "sites": sites, "is_result": self._is_result}
 
     def _take_call(self, site: int, function: Any, *args: Any, **options: Any) -> Any:
-        """Call something for the test; a stand-in may take the place of a result of the repository's code."""
+        """Call something for the test; a stand-in may replace a result of the repository's code."""
         before = len(self._tracer.entered)
         trace = ""
         if getattr(function, "__module__", "") == "subprocess":
@@ -322,7 +322,7 @@ class Trial:
         return self._take_read(site, sys.modules.get(module), name, value)
 
     def _take_end(self, value: Any) -> Any:
-        """Take what the call returns."""
+        """Take the call's result."""
         self._is_result = _is_stand_in(value) if self._replaced else _is_derived(value, self._results)
         return value
 
@@ -564,7 +564,7 @@ def _list_attributes(value: Any) -> list[Any]:
 
 
 class StandIn(str):
-    """Stands for a result of the repository's code: whatever is read or taken of it is one again."""
+    """Represents a result of the repository's code; everything read or taken from it is a stand-in too."""
 
     __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = None  # type: ignore[assignment]  # nothing is computed of it
 
@@ -578,7 +578,7 @@ class StandIn(str):
         return object.__getattribute__(self, name) if name.startswith("__") else StandIn()
 
     def __call__(self, *_: Any, **__: Any) -> StandIn:
-        """Return what a call of it returns."""
+        """Return the result of calling it."""
         return StandIn()
 
     def __getitem__(self, _: Any) -> StandIn:
@@ -601,11 +601,11 @@ class StandIn(str):
 
 
 class StandInError(BaseException):
-    """Marks an exception that stands for one of the repository's code, and is of its kind."""
+    """Marks an exception that represents one of the repository's code, and has its type."""
 
 
 def _make_error(error: BaseException) -> BaseException:
-    """Return an error of the same kind that holds stand-ins alone; the error itself where its kind forbids that."""
+    """Return an error of the same type that contains only stand-ins; the error itself if its type forbids that."""
     try:
         kind: Any = type(type(error).__name__, (StandInError, type(error)), {})
         other: BaseException = kind.__new__(kind)

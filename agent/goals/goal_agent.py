@@ -51,10 +51,10 @@ log = logging.getLogger(__name__)
 
 
 class GoalAgent:
-    """Works towards goals in the repositories of a library, each run in a thread of its own.
+    """Works towards goals in the repositories of a library, each run in a separate thread.
 
-    `open_copy` makes a working copy of a repository at a commit, by their names; `goals` makes a goal of its name and
-    arguments.
+    `open_copy` makes a working copy of a repository at a commit, by their names; `goals` makes a
+    goal of its name and arguments.
     """
 
     def __init__(
@@ -115,9 +115,10 @@ class GoalAgent:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Start an approved proposal in an exclusive thread; the last event has the answer.
 
-        A failure ends in an `error` event and an answer with the route `failed`; the routes `paused` and `stopped` are
-        those of a run that waits for a person or was ended. Before the answer, a `goal_end` event has the
-        `GoalVerdict`. Raises `CheckpointOvertaken` once another process has continued the run.
+        A failure ends in an `error` event and an answer with the route `failed`; the routes
+        `paused` and `stopped` mean that a run waits for a person or was ended. Before the answer, a
+        `goal_end` event has the `GoalVerdict`. Raises `CheckpointOvertaken` once another process
+        has continued the run.
         """
         name = run_id or uuid.uuid4().hex
         run = GoalRun(

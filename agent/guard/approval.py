@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\s,.!;:]+")
 
 
 class DecisionTable(NamedTuple):
-    """The table of decisions, as it is looked up."""
+    """The table of decisions, ready for lookups."""
 
     phrases: Mapping[str, Decision]
     fills: frozenset[str]

@@ -54,7 +54,7 @@ def _take_apart(instructions: str) -> tuple[frozenset[tuple[str, ...]], frozense
 
 
 def _find_runs(text: str, known: Collection[str] | None = None) -> Iterator[tuple[str, ...]]:
-    """Yield all runs of words, or, to save building the rest, those made of known words alone."""
+    """Yield all runs of words, or only those of known words, which saves building the rest."""
     words = _WORD.findall(text.lower())
     length = 0
     for end, word in enumerate(words, 1):

@@ -38,7 +38,7 @@ class ReadingTools(ToolMenu):
         return self._tools.is_approval_required(name)
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
-        """Describe what a person would approve with a call; empty if it would do nothing."""
+        """Describe an approval of a call; empty if the call would do nothing."""
         return self._tools.describe_call(name, args, deps) if self.only_reads(name) else ""
 
     def only_reads(self, name: str) -> bool:

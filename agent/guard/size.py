@@ -14,8 +14,8 @@ QUESTION_TOO_LONG = (
 def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
     """Return a text that is short enough, None for one that is too long.
 
-    Excess white space, as in a pasted log with columns, is reduced; of a longer log, its last
-    failure is returned.
+    Excess white space, as in a pasted log with columns, is reduced; a longer log is cut to its last
+    failure.
     """
     if len(text) <= most:
         return text

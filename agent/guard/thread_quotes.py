@@ -25,7 +25,7 @@ def split_background(text: str) -> tuple[str, Sequence[str]]:
 
 
 def quote_line(author: str, text: str) -> str:
-    """Quote a message in one line; where it gives orders to a model, or its author's name does, the line says so."""
+    """Quote a message in one line, and flag it if the message or its author's name gives orders to a model."""
     line = f"> {author}: {text}"
     return f"> {FLAG} {author}: {text}" if list_order_families(author, text) else line
 

@@ -277,7 +277,7 @@ class AskedComparison:
 
 
 def parse_comparison(question: str) -> AskedComparison | None:
-    """Return what a question compares; None if it is no such question."""
+    """Return the commits that a question compares; None for other questions."""
     times = read_times(question)
     ends = _read_ends(times.parts)
     if ends is None or load_model().rank(question)[0].name not in _OF_CHANGES:

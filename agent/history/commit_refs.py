@@ -60,7 +60,7 @@ def name_horizon(horizon: Revision) -> str:
 
 
 def describe_shallow(horizon: str) -> str:
-    """Say where a shallow history ends, by the name above or, without one, that it does; empty for a whole history."""
+    """Say where a shallow history ends, by the name above if there is one; empty for a whole history."""
     if not horizon:
         return ""
     what = "Older commits" if horizon == UNNAMED_HORIZON else f"Commits before {horizon}"

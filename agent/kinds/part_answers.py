@@ -79,7 +79,7 @@ async def _gather_material(question: str, deps: Deps) -> AnswerContext:
 
 
 async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write the answer into the draft and return its subject, of several parts the first."""
+    """Write the answer into the draft and return its subject, that of the first of several parts."""
     code = material.deps.code
     if not isinstance(code, JoinedCode) or not any(one.get("repository") for one in material.decision["requests"]):
         return await write_extractive_answer(draft, material)

@@ -87,7 +87,7 @@ _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
 
 
 async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """List what the question asks for; for a value, only the entries that have one and say all of the words."""
+    """List the requested registrations; for a value, only the entries that have one and contain all of the words."""
     parts = request.get("parts", {})
     groups = _read_kinds(request["lookup"], request["query"])
     if "name" in parts:

@@ -132,7 +132,7 @@ class LangChainChatModel:
         timeouts: ModelTimeouts,
         spend: Spend,
     ) -> AIMessage:
-        """Answer as `reply_with_tools`; text is written piece by piece, `AnswerTruncated` where it ends too early."""
+        """Answer as `reply_with_tools`; text is written piece by piece, `AnswerTruncated` if it ends too early."""
         bound = await self._bind_tools(tools)
         self._widen_context(messages)
         meter, parts = _Meter(messages), []

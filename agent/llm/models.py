@@ -130,7 +130,7 @@ class MeteredModel:
     def _measure_attempt(
         self, chat: LangChainChatModel, task: str, messages: Sequence[BaseMessage]
     ) -> Iterator[tuple[Spend, list[Any]]]:
-        """Publish what an attempt has cost, however it ends; its reply is for the list."""
+        """Publish the cost of an attempt, however it ends; its reply is for the list."""
         began, cost = time.perf_counter(), TokenUsage()
         replies: list[Any] = []
         failure: ModelError | None = None

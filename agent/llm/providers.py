@@ -47,7 +47,7 @@ class Sampling:
 class ModelFamily:
     """The models of a provider whose names match, and their options for little or no thinking.
 
-    Those with a `fixed_temperature` write best at their provider's own, and get none.
+    Those with a `fixed_temperature` write best at their provider's default, and get none.
     """
 
     names: re.Pattern[str]

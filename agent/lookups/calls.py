@@ -99,7 +99,7 @@ class FindCallees(_Calls):
 
 
 class _CallListing:
-    """Writes groups of calls; lists those of one page, each line once per group."""
+    """Writes groups of calls, listing those of one page, each line once per group."""
 
     def __init__(self, look: Look, role: Role, page: Sequence[CallSite], lines: Mapping[LineKey, str]) -> None:
         self._look = look

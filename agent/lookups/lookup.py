@@ -66,7 +66,7 @@ ResultT_co = TypeVar("ResultT_co", bound=LookupResult, covariant=True)
 class Look(ToolReport):
     """One lookup in progress: the code that it reads, its text, and the fields of all results.
 
-    It `is_wide` for programs, whose pages are larger than a model's.
+    It `is_wide` for programs, which get larger pages than models.
     """
 
     def __init__(

@@ -99,7 +99,7 @@ class MatchedFile(Value):
 
 
 class GrepResult(LookupResult):
-    """Lines that match, or the files: those of code first, then of tests, documents and data."""
+    """Lines that match, or the files: code first, then tests, documents and data."""
 
     matches: tuple[MatchedLine, ...] = ()
     files: tuple[MatchedFile, ...] = ()

@@ -121,7 +121,7 @@ def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
 
 
 def _cut_answer(answer: str) -> str:
-    """Cut a long answer between paragraphs, where no code block is open."""
+    """Cut a long answer between paragraphs, outside code blocks."""
     if len(answer) <= _LONGEST_ANSWER:
         return answer
     kept: list[str] = []

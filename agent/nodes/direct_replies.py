@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Pause with the question, and add the reply to what was asked.
+    """Pause with the question, and add the reply to the original question.
 
-    Reads router_output, cleaned_query, lookup_query, gateway_verdict. Writes cleaned_query, lookup_query, clarified,
-    rounds, pause_reason, and gateway_verdict where the reply is watched.
+    Reads router_output, cleaned_query, lookup_query, gateway_verdict. Writes cleaned_query,
+    lookup_query, clarified, rounds, pause_reason, and gateway_verdict if the reply is watched.
     """
     from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
 

@@ -123,8 +123,9 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
 def _lean_on_history(written: str, resolved: str, intent: Intent, history: Sequence[PastTurn]) -> tuple[Intent, str]:
     """Return the intent of a message in a conversation for a model that reads it unchanged, and its lookups.
 
-    The model has the last turns and their evidence; a search is worthwhile only if the message has words of its own. A
-    brief message gets that evidence even if no pattern recognises a reference: there are many languages.
+    The model has the last turns and their evidence; a search is worthwhile only if the message has
+    words of its own. A brief message gets that evidence even if no pattern recognises a reference,
+    because there are many languages.
     """
     if intent in {"history_request", "follow_up"} or find_small_talk(written) is not None:
         return intent, resolved

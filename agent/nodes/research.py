@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 
 async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Plan what is still to be found out; one step of searching where no model gives a plan.
+    """Plan the remaining investigation; one step of searching if no model gives a plan.
 
-    Reads proposal, cleaned_query, findings, iteration_count, approved. Writes plan, dependent, current_step,
-    plan_applies, proposal, loop_decision, iteration_count, pause_reason.
+    Reads proposal, cleaned_query, findings, iteration_count, approved. Writes plan, dependent,
+    current_step, plan_applies, proposal, loop_decision, iteration_count, pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="planner", stage="Planning the research")
@@ -138,11 +138,12 @@ def _make_request(reason: str, state: AgentState, deps: Deps, descriptions: list
 
 
 async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Begin a fresh conversation about each step that is due, or, where none is, about the answer.
+    """Begin a fresh conversation about each due step or, without any, about the answer.
 
-    Reads plan, dependent, current_step, loop_decision, findings, cleaned_query, background, mode, nonce, retrieved,
-    expanded, retrieval_metadata, shown, is_follow_up, conversation_history, flagged, codebase_tree. Writes messages,
-    executor_call_count; for the answer also nonce, codebase_tree, shown, told and flagged.
+    Reads plan, dependent, current_step, loop_decision, findings, cleaned_query, background, mode,
+    nonce, retrieved, expanded, retrieval_metadata, shown, is_follow_up, conversation_history,
+    flagged, codebase_tree. Writes messages, executor_call_count; for the answer also nonce,
+    codebase_tree, shown, told and flagged.
     """
     if is_answering(state):
         return await begin_answer(state, runtime.context)

@@ -79,7 +79,7 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _find_names_with_orders(deps: Deps, refs: Sequence[EvidenceRef]) -> Mapping[str, Sequence[str]]:
-    """Find the files whose name, or the name of whose symbol, reads as an order; without a model it deceives nobody."""
+    """Find the files whose name or symbol reads like an order; without a model, it deceives nobody."""
     if deps.models.small is None and deps.models.main is None:
         return {}
     named = {ref["path"]: (ref["path"], ref["symbol"]) for ref in refs}

@@ -43,11 +43,11 @@ log = logging.getLogger(__name__)
 
 
 async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Choose the way: without a model where the question names its target, if there is none, or where it has tools.
+    """Choose the way: without a model if the question names its target, if there is no model, or if it has tools.
 
-    Reads cleaned_query, lookup_query, mode, iteration_count, retrieved, retrieval_metadata, tool_history,
-    better_query, clarified, approved, codebase_tree. Writes router_output, iteration_count, codebase_tree,
-    pause_reason.
+    Reads cleaned_query, lookup_query, mode, iteration_count, retrieved, retrieval_metadata,
+    tool_history, better_query, clarified, approved, codebase_tree. Writes router_output,
+    iteration_count, codebase_tree, pause_reason.
     """
     deps = runtime.context
     deps.emit("step_start", node="router", stage="Choosing where to look")

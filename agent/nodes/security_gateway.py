@@ -53,7 +53,9 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
 
 
 def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "") -> InjectionVerdict:
-    """Judge the person's messages; what others wrote, and attachments, can make a turn watched but never refused."""
+    """Judge the person's messages; other people's messages, and attachments, can make a turn watched but
+    never refused.
+    """
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
     below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows

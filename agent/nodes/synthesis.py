@@ -44,12 +44,12 @@ log = logging.getLogger(__name__)
 
 
 async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Write the answer from the evidence of the turn, and fall back to quoting it where a model fails.
+    """Write the answer from the evidence of the turn, and fall back to quoting it if a model fails.
 
-    Reads error, shown, lookup_query, cleaned_query, intent, router_output, retrieved, expanded, retrieval_metadata,
-    findings, tool_history, conversation_history, flagged, skip, codebase_tree. Writes final_answer, answer_model,
-    citations, shown, flagged, main_symbol, main_kind, more, and retrieved where the answer read more, or is the last
-    one repeated.
+    Reads error, shown, lookup_query, cleaned_query, intent, router_output, retrieved, expanded,
+    retrieval_metadata, findings, tool_history, conversation_history, flagged, skip, codebase_tree.
+    Writes final_answer, answer_model, citations, shown, flagged, main_symbol, main_kind, more, and
+    retrieved if the answer read more or repeats the last one.
     """
     deps = runtime.context
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
@@ -172,10 +172,10 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 
 
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Keep or drop each citation, have what is in doubt read again and fixed, and make marks and list agree.
+    """Keep or drop each citation, have doubtful ones reread and fixed, and make marks and list agree.
 
-    Reads final_answer, answer_model, citations, shown, retrieved, expanded, cleaned_query. Writes final_answer and
-    citations.
+    Reads final_answer, answer_model, citations, shown, retrieved, expanded, cleaned_query. Writes
+    final_answer and citations.
     """
     deps = runtime.context
     deps.emit("step_start", node="check_citations", stage="Checking the citations")
@@ -205,6 +205,6 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
 
 
 def _read_past(ref: EvidenceRef, deps: Deps) -> str:
-    """Return what was read of a commit, or of lines at another one."""
+    """Return the evidence from a commit, or from lines at another one."""
     told = [ref["doc"]] if ref["path"] else [ref["signature"], ref["symbol"], ref["doc"]]
     return deps.redact("\n".join(told))

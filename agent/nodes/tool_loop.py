@@ -47,11 +47,11 @@ log = logging.getLogger(__name__)
 async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Let the model act once, about all steps that are due side by side; in the last round it has no tools.
 
-    Reads messages, executor_call_count, rounds, plan, dependent, current_step, loop_decision, approved, mode,
-    nonce, shown, retrieved, findings, clarified, router_output. Writes messages, executor_call_count, wants_tools;
-    where it answers also router_output, pause_reason, proposal, intent, mode, error, final_answer, answer_model,
-    citations, main_symbol, main_kind and rounds. A model that fails within a step is replaced by one search for the
-    step's text, and the step ends.
+    Reads messages, executor_call_count, rounds, plan, dependent, current_step, loop_decision,
+    approved, mode, nonce, shown, retrieved, findings, clarified, router_output. Writes messages,
+    executor_call_count, wants_tools; after an answer also router_output, pause_reason, proposal,
+    intent, mode, error, final_answer, answer_model, citations, main_symbol, main_kind and rounds. A
+    model that fails within a step is replaced by one search for the step's text, and the step ends.
     """
     deps = runtime.context
     if is_answering(state):

@@ -130,12 +130,12 @@ def _read_earlier_commits(found: CheckpointTuple | None) -> str | None:
 
 
 def continue_ids(known: str) -> None:
-    """Make the next ids of this process sort after one that it has read from a process whose clock may be ahead.
+    """Make the next ids of this process sort after one read from a process with a possibly fast clock.
 
-    LangGraph takes an id from the clock, or counts on from its last id if the clock has not advanced. An id that was
-    read counts as its last one here. There is no public way: a fork under a new id would lose the writes of its tasks,
-    whose ids derive from it; and the graph treats a checkpoint named by its id as history, for which a pending reply
-    does not count.
+    LangGraph takes an id from the clock, or counts on from its last id if the clock has not
+    advanced. An id that was read counts as its last one here. There is no public way: a fork under
+    a new id would lose the writes of its tasks, whose ids derive from it; and the graph treats a
+    checkpoint named by its id as history, for which a pending reply does not count.
     """
     from langgraph.checkpoint.base import id as library  # takes a second
 

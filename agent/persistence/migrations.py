@@ -74,8 +74,8 @@ class Schema:
 def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_SECONDS) -> None:
     """Migrate a database to the newest layout, or create it; existing data is copied first.
 
-    After any failure, the database is unchanged. Processes that start at once do it one after the
-    other. Raises `SchemaError`, or `sqlite3.Error` for problems of the file or its disk.
+    After any failure, the database is unchanged. Processes that start at the same time do it one
+    after the other. Raises `SchemaError`, or `sqlite3.Error` for problems of the file or its disk.
     """
     with closing(sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)) as db:
         if _read_layout(db, path, schema) == schema.newest:
@@ -98,8 +98,9 @@ def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_
 async def migrate_postgres(connection: AsyncConnection[Any], schema: Schema) -> None:
     """Bring the tables of a schema to the newest layout, or make them; a database may have several schemas.
 
-    After any failure, the tables are unchanged. Processes that start at once do it one after the other, also behind a
-    transaction pooler. No copy is kept: Postgres has its own tools for that. Raises `SchemaError`, or `psycopg.Error`.
+    After any failure, the tables are unchanged. Processes that start at the same time do it one
+    after the other, even behind a transaction pooler. No copy is kept: Postgres has its own tools
+    for that. Raises `SchemaError`, or `psycopg.Error`.
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_POSTGRES_LOCK,))

@@ -231,7 +231,7 @@ def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], fact
 
 
 def list_cited(text: str, shown: Sequence[CitationRef]) -> list[CitationRef]:
-    """Return the places whose evidence ids a text has."""
+    """Return the places of the evidence ids in a text."""
     cited = set(map(int, _EVIDENCE_ID.findall(text)))
     return [ref for ref in shown if ref["mark"] in cited]
 

@@ -43,7 +43,7 @@ _BY_ITSELF: frozenset[IntentName] = frozenset({"overview", "command", "value", "
 
 
 def split_questions(message: str) -> list[str]:
-    """Return the questions of a message, at most three; the message itself where it asks one thing."""
+    """Return the questions of a message, at most three; the message itself if it asks one thing."""
     clauses = _split_clauses(message)
     is_list = sum(is_item for _, is_item in clauses) > 1
     around = [text for text, is_item in clauses if is_list and not is_item]

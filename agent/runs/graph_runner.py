@@ -40,10 +40,10 @@ class Pause:
 class AgentRun:
     """One question on its way to an answer; `state` is how far it has come, and empty for a new one.
 
-    `pause` is what it asks of a person, as long as the step that takes the reply in is not saved, and `reply` what the
-    person said to the newest pause; `is_undecided` says that they said neither yes nor no. Without a repository it is
-    about the default one. `question` is empty once the run is over. `commits` are those that its state was read at, by
-    repository: that of its conversation, which no checkpoint has.
+    `pause` is its question to a person until the step with the reply is saved, and `reply` the
+    person's reply to the newest pause; `is_undecided` means neither yes nor no. Without a
+    repository it is about the default one. `question` is empty once the run is over. `commits` are
+    those of its state, by repository: its conversation has them, and no checkpoint.
     """
 
     id: str
@@ -64,7 +64,7 @@ class AgentRun:
         return self.pause is not None and self.reply is None
 
 
-TOO_LONG = "This question went round too often without an answer. Ask for less at a time."
+TOO_LONG = "This question took too many steps without an answer. Ask for less at a time."
 
 StateT = TypeVar("StateT", bound=Mapping[str, Any])
 DepsT = TypeVar("DepsT", bound=Deps)

@@ -82,7 +82,7 @@ def make_unanswered(sentence: str, route: str, code: CodeSearch | None = None, *
 
 
 def format_pause_question(request: Mapping[str, Any]) -> str:
-    """Write what a paused turn asks of the person."""
+    """Write the question of a paused turn."""
     if request.get("kind") == "clarify":
         return str(request.get("question", ""))
     steps: Sequence[Any] = request.get("steps", ())

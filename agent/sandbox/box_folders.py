@@ -1,7 +1,8 @@
 """The folders that a command may write to, and the user of the machine that it runs as.
 
-A folder in which programs that nobody trusts have made files is walked, measured and removed without following
-anything: every folder is opened below one that is open already, so no link leads outside, whatever happens meanwhile.
+A folder with files made by untrusted programs is walked, measured and removed without following
+links: every folder is opened below an open one, so no link leads outside, whatever happens
+meanwhile.
 """
 
 from __future__ import annotations

@@ -248,8 +248,8 @@ def _list_limits(limits: SandboxLimits) -> list[str]:
 class Landlock(BoxSandbox):
     """Runs commands by a launcher that gives up its rights before it becomes the command.
 
-    The command still sees which files there are, and the machine has one network and one list of processes; so it is
-    allowed no sockets, and nothing that names processes or changes the modes and times of files.
+    The command still sees the existing files, and shares the machine's network and processes; so it
+    is allowed no sockets, and nothing that names processes or changes the modes and times of files.
     """
 
     mechanism = "Landlock"

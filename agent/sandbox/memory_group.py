@@ -1,8 +1,8 @@
-"""The control group that bounds the memory of a box, sockets included, where this machine lets citebot have one.
+"""The control group that limits the memory of a box, sockets included, if this machine lets citebot create one.
 
-Three ways are tried at the start: a scope of the user's systemd, a group of cgroup v2 that was delegated to citebot,
-and for root a subgroup of cgroup v1. Without any, what a box holds is looked at from time to time, and a box may have
-fewer processes and descriptors.
+Three ways are tried at the start: a scope of the user's systemd, a group of cgroup v2 that was
+delegated to citebot, and for root a subgroup of cgroup v1. Without one, the use of a box is checked
+periodically, and it may have fewer processes and descriptors.
 """
 
 from __future__ import annotations

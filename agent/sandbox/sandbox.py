@@ -17,7 +17,7 @@ _ENDINGS: Mapping[Ending, str] = {
     "timeout": "It took too long and was ended. A command cannot wait for input here: there is none.",
     "output": "It wrote too much and was ended.",
     "memory": "It took too much memory and was ended.",
-    "files": "It left too many or too large files and was ended.",
+    "files": "It left too many files, or files that are too large, and was ended.",
     "killed": "It was killed from outside.",
 }
 
@@ -26,9 +26,9 @@ _ENDINGS: Mapping[Ending, str] = {
 class SandboxLimits:
     """The limits of one command.
 
-    `address_bytes`, `cpu_seconds` and `descriptors` are of each process, `file_bytes` of each file; the others are of
-    all together. Those of the working copy count among `disk_bytes` and `files`. Without a control group that bounds
-    the memory, there are fewer processes and descriptors.
+    `address_bytes`, `cpu_seconds` and `descriptors` are of each process, `file_bytes` of each file;
+    the others are of all together. Those of the working copy count among `disk_bytes` and `files`.
+    Without a control group that limits the memory, there are fewer processes and descriptors.
     """
 
     seconds: float = 120.0
@@ -77,8 +77,8 @@ class BoundedOutput:
 class Execution:
     """The result of a command. `exit_code` is 128 and the number of the signal that ended it, None if citebot ended it.
 
-    `report` is what was written to the descriptor that SANDBOX_REPORT names. All of it comes from the command itself:
-    no test can be believed to tell the truth about itself.
+    `report` is the output to the descriptor in SANDBOX_REPORT. All of it comes from the command
+    itself: no test can be believed to tell the truth about itself.
     """
 
     ending: Ending
@@ -110,8 +110,9 @@ class Sandbox(Protocol):
     ) -> Execution:
         """Run a command in a working copy that `WorkingCopy` made, and return when none of its processes is left.
 
-        `say` gets every piece of output as it comes. Cancelling ends the command within two seconds. Raises
-        `SandboxUnavailable` where it cannot be started; it is never started outside of a sandbox.
+        `say` gets every piece of output as it comes. Cancelling ends the command within two
+        seconds. Raises `SandboxUnavailable` if it cannot be started; it is never started outside a
+        sandbox.
         """
 
 

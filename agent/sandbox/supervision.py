@@ -1,7 +1,8 @@
-"""Starts a box, follows what it does, and ends it: when it is done, at a limit, or when nobody wants it any more.
+"""Starts a box, follows its work, and ends it: when it is done, at a limit, or when it is cancelled.
 
-A box begins to work only when it has been told to, by a line on its standard input. Until then it waits, and where
-citebot dies it finds its input closed and ends: no box is left that nothing would end."""
+A box begins to work only after a line on its standard input tells it to. Until then it waits, and
+where citebot dies it finds its input closed and ends: no box is left that nothing would end.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ FileKey = tuple[int, int]  # device and number
 
 
 def measure_memory(process: int) -> int:
-    """Return the resident bytes of a process and its descendants, and what the kernel may hold for their sockets.
+    """Return the resident bytes of a process and its descendants, and the kernel's possible memory for their sockets.
 
     Memory that they share counts for each of them, a socket once.
     """
@@ -147,7 +148,7 @@ class BoxPipes:
         return str(file)
 
     def pass_on(self, descriptor: int) -> None:
-        """Let supervisors of the box hold a descriptor of ours as long as anything of it exists."""
+        """Let supervisors of the box hold one of our descriptors as long as anything of it exists."""
         self.withheld.append(os.dup(descriptor))
         self.inherited.append(self.withheld[-1])
 
@@ -345,7 +346,8 @@ class _Box:
     def _takes_too_much(self) -> bool:
         """Whether the box takes too much memory, or the machine has hardly any left.
 
-        Some of what the kernel holds for a box, such as its locks and sockets that nobody has accepted, counts nowhere.
+        Some of the kernel's memory for a box, such as its locks and sockets that nobody has
+        accepted, counts nowhere.
         """
         return measure_memory(self._first) > self._limits.memory_bytes or read_available()[0] < self._spared
 

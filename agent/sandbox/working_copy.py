@@ -1,7 +1,7 @@
-"""The files of a commit, laid out for commands to change, and what they changed of them as a patch.
+"""The files of a commit, written for commands to change, and their changes as a patch.
 
-They are written from git objects and read back without git: in a folder that strangers wrote to, git would run what
-that folder's configuration names.
+They are written from git objects and read back without git: in a folder that strangers wrote to,
+git would run what that folder's configuration names.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class CommitObjects(Protocol):
 
 
 class WorkingCopy:
-    """A commit's files in a folder of their own; the methods block, and nothing may run in it meanwhile.
+    """A commit's files in a separate folder; the methods block, and nothing may run in it meanwhile.
 
-    One that was written before citebot ended can be resumed: it takes the folder and the commit alone.
+    One from an earlier process can be resumed: it only needs the folder and the commit.
     """
 
     def __init__(self, folder: Path, objects: CommitObjects, commit: str) -> None:
@@ -132,7 +132,8 @@ class WorkingCopy:
     def write_changes(self, changes: Iterable[FileChange]) -> None:
         """Make changes that `read_changes` returned once, or some of them, in a copy that was only written since.
 
-        Raises `WorkingCopyError` if one leads through a link, or where a folder is: it needs one that is left out.
+        Raises `WorkingCopyError` if one leads through a link, or to a folder, which needs an
+        omitted change.
         """
         # Deletions make room for folders.
         for change in sorted(changes, key=lambda change: (change.new is not None, _is_link(change.new))):

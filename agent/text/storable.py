@@ -19,7 +19,7 @@ def make_storable(text: str) -> str:
 def make_storable_in_postgres(value: Any) -> Any:
     """Take out of a text what Postgres does not take: what cannot be stored at all, and zero bytes.
 
-    What is no text stays as it is.
+    Anything but text stays unchanged.
     """
     return make_storable(value).replace("\0", "") if isinstance(value, str) else value
 

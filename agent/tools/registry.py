@@ -163,7 +163,7 @@ class ToolRegistry(ToolMenu):
 
 
 def _offer_repositories(offer: Mapping[str, Any], code: CodeSearch) -> Mapping[str, Any]:
-    """Return an offer with the choice of a repository, where there are several to choose from."""
+    """Return an offer with the choice of a repository, if there are several."""
     if not isinstance(code, JoinedCode):
         return offer
     choice = {"type": "string", "enum": [*code.members], "description": "The one to look in; leave it out for all."}

@@ -16,7 +16,7 @@ _CHUNK = 65_536
 
 
 def get_origin(url: str) -> str:
-    """Return where an address leads, without path and port of the scheme; empty for none, and for one with a name."""
+    """Return an address without its path and default port; empty for none, and for one with a name."""
     try:
         parts = URL(url)
         return "" if parts.raw_user is not None else str(parts.origin())

@@ -59,8 +59,8 @@ People = Annotated[tuple[Annotated[str, Field(pattern=PERSON)], ...], BeforeVali
 class EvalCase(BaseModel):
     """A table `[[questions]]`: a question, and the parts of a right answer.
 
-    It cites one of `places`, and contains all of `words`; alternatives are a list. `seen_by` are people who may ask it
-    by the rules of access, `hidden_from` others who may not.
+    It cites one of `places`, and contains all of `words`; alternatives are a list. `seen_by` are
+    people who may ask it under the access rules, `hidden_from` others who may not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,7 +1,7 @@
 """The command line: the commands of `citebot`, their exit codes, and the display of errors.
 
 Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click
-is imported before a command is known to be valid, so that help and usage errors appear at once.
+is imported before a command is valid, so that help and usage errors appear at once.
 """
 
 from __future__ import annotations
@@ -535,8 +535,8 @@ def _describe_error(error: Exception) -> str:
 def main() -> None:
     """Run as a program.
 
-    Garbage is not collected during loading, because looking for it, while there is none, takes a
-    tenth of a start. Nor at the end.
+    Garbage is not collected during loading, because looking for it takes a tenth of a start and
+    finds none. Nor at the end.
     """
     restrict_umask()
     gc.disable()

@@ -1,4 +1,4 @@
-"""The reply to a claimed message: opened where an earlier try left it, taken back, or shown to everybody."""
+"""The reply to a claimed message: resumed from an earlier try, taken back, or shown to everybody."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_reply(
     on_shown: Callable[[MessageContent], None] = lambda _: None,
     may_grow: Callable[[], bool] = lambda: True,
 ) -> Reply:
-    """Open the reply to a message, where an earlier try has left it; the inbox notes its messages."""
+    """Open the reply to a message, or that of an earlier try; the inbox notes its messages."""
 
     async def is_taken(handle: MessageHandle) -> bool:
         other = await inbox.find_by_reply(handle)
@@ -69,7 +69,7 @@ async def _note_handles(
 
 
 async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: Inbox) -> None:
-    """Delete what was posted after somebody else has deleted the rest of the reply, as its question was."""
+    """Delete messages posted after somebody else deleted the rest of the reply with its question."""
     try:
         found = await inbox.find(entry.message.key)
         if found is not None and found.state == "withdrawn":
@@ -79,7 +79,7 @@ async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: Inbox) -> 
 
 
 async def take_back_strays(entry: InboxEntry, reply: Reply, inbox: Inbox, platform: ChatPlatform) -> bool:
-    """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""
+    """Delete messages posted here that are not part of the final reply; False until there is one."""
     now, posted = await inbox.get(entry.id), reply.platform_messages
     if posted is None or (now is not None and now.state not in OVER):
         return False
@@ -106,7 +106,8 @@ async def share_answer(
 ) -> str:
     """Show an answer to everybody in its place, once, if it may be asked about there public; say why not.
 
-    It takes as many messages there as it needs, as any reply does; they are nobody's to change, unless it is outdated.
+    It uses as many messages as it needs, like any reply; nobody changes them, unless it is
+    outdated.
     """
     answers, living = deps.shareable, deps.living
 

@@ -1,4 +1,4 @@
-"""Reads what came with a question: its attachments, and the thread around it, both within limits."""
+"""Reads the attachments of a question, and the thread around it, within limits."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReadAttachments:
     remarks: list[str] = field(default_factory=list)
 
     def to_attachments(self) -> Attachments:
-        """Return what the agent is given."""
+        """Return the attachments for the agent."""
         return Attachments(texts=tuple(self.texts), images=tuple(self.images))
 
 
@@ -51,7 +51,7 @@ class UnreadableFile(Exception):
 async def read_attachments(
     message: IncomingMessage, platform: ChatPlatform, *, takes_images: bool, mask: Callable[[str], str]
 ) -> ReadAttachments:
-    """Fetch the files of a message, and add what was forwarded with it; images only for a model that takes them."""
+    """Fetch the files of a message, and add forwarded ones; images only for a model that accepts them."""
     read = ReadAttachments(texts=[AttachedText(name="a quoted message", text=text) for text in message.quoted])
     for file in message.files:
         name = to_one_line(mask(file.name)).replace("`", "")[:_LONGEST_NAME] or "a file"
@@ -68,7 +68,7 @@ async def read_attachments(
 async def _read_image(
     name: str, file: AttachedFile, platform: ChatPlatform, *, room: int, read: ReadAttachments
 ) -> AttachedImage:
-    """Fetch an image where there is room for one more."""
+    """Fetch an image if there is room for one more."""
     if not room:
         raise UnreadableFile("is an image that I couldn't see: no model here reads images.")
     if len(read.images) >= room:
@@ -92,9 +92,9 @@ async def _fetch(platform: ChatPlatform, file: AttachedFile) -> bytes:
 
 
 def decode_text(data: bytes) -> str:
-    """Read bytes as text, in UTF-8 or as a mark at their beginning says; of a long one, both of its ends.
+    """Read bytes as text, in UTF-8 or as a mark at their beginning says; both ends of a long one.
 
-    Raises `UnreadableFile` for what is no text.
+    Raises `UnreadableFile` for anything but text.
     """
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data[:_SAMPLE]:

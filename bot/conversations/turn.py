@@ -87,7 +87,7 @@ log = logging.getLogger(__name__)
 class ActiveTurn:
     """A claimed message, its reply, and its progress. Only the methods here set its fields.
 
-    `reason` is the reason of an interruption; `is_question` tells it from a command; `final` is the
+    `reason` explains an interruption; `is_question` distinguishes it from a command; `final` is the
     content of the settled reply; `ended` is set at the end of `run`, whose task is `task`. A
     question without a mention is answered only if something was found, otherwise `is_silent`.
     `is_handed_on` means that another process must answer, as on a front. `decided` is the message

@@ -22,7 +22,7 @@ Direction = Literal["callers", "callees"]
 async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow | None:
     """Follow the calls from the definitions of a name, breadth first; None if the name is not defined.
 
-    There are at most 40 boxes: the rest is folded into one with their number.
+    There are at most 40 boxes; the rest are folded into one with their number.
     """
     meant = (await code.definitions(name))[:_MAX_MEANT]
     if not meant:

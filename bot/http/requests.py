@@ -34,7 +34,7 @@ class BodyReader:
         self._deadlines: dict[asyncio.Timeout, int] = {}  # of those that are read, with the bytes that are here
 
     async def read(self, request: Request) -> bytes:
-        """Return the body; raises an `HTTPException` without words where it is not read to its end."""
+        """Return the body; raises an empty `HTTPException` if it is not read to its end."""
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
             raise HTTPException(415, "")  # no host packs its deliveries, and a small one may unpack to anything
         if int(request.headers.get("Content-Length", "0")) > self._largest:

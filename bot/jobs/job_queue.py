@@ -1,4 +1,4 @@
-"""The job queue in Postgres that all processes share: who asks writes a job, who works takes one, and hears of it."""
+"""The job queue in Postgres, shared by all processes: requesters write jobs, and workers take them and hear of them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _PAUSES = (0.5, 1.5)  # seconds before another connection is tried
 async def prepare_queue(connection: AsyncConnection[Any]) -> None:
     """Create the tables of the queue, or upgrade them to the installed version, in one transaction.
 
-    Processes that start at once do it one after the other, also behind a transaction pooler. Raises `InboxError` if the
-    tables are foreign or newer, or `psycopg.Error`.
+    Processes that start at the same time do it one after the other, even behind a transaction
+    pooler. Raises `InboxError` if the tables are foreign or newer, or `psycopg.Error`.
     """
     from procrastinate.schema import SchemaManager
 

@@ -1,1 +1,1 @@
-"""Looks after the data folder: backup and restore, disk usage, retention."""
+"""Maintains the data folder: backup and restore, disk usage, retention."""

@@ -96,9 +96,10 @@ def format_dollars(dollars: float | None) -> str:
 def neutralize(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
     """Neutralise pings, and links to hosts other than the named ones, everywhere outside code.
 
-    A host is named as `github.com`, with its port unless it is the scheme's default. Control characters are removed. An
-    open code block is closed, unless the text is `growing`; a stray backtick is made harmless. Code is written in the
-    one way that every platform reads alike, so that the same text is code everywhere.
+    A host is named as `github.com`, with its port unless it is the scheme's default. Control
+    characters are removed. An open code block is closed, unless the text is `growing`; a stray
+    backtick is made harmless. Code is written in the one form that every platform reads alike, so
+    that the same text is code everywhere.
     """
     masks: list[str] = []
 
@@ -121,7 +122,7 @@ def break_pings(text: str) -> str:
 
 
 def is_allowed_link(address: str, hosts: Collection[str]) -> bool:
-    """Whether a web address leads to one of the hosts, and is written so that nobody reads it otherwise."""
+    """Whether a web address unambiguously leads to one of the hosts."""
     if not address.isascii() or _PING.search(address) or re.search(r"[\s\\<>\"`|\x00-\x1f]", address):
         return False
     try:
@@ -166,7 +167,7 @@ def _write_block(lines: Sequence[str], *, is_open: bool = False) -> str:
 
 
 def _mask_spans(line: str, masked: Callable[[str], str]) -> str:
-    """Mask the code that opens and closes on the line; what is not closed is not shown as code everywhere."""
+    """Mask the code spans of a line; unclosed ones are not code on every platform."""
     kept: list[str] = []
     at = 0
     for start, end in find_spans(line):
@@ -194,7 +195,7 @@ def _mask_links(text: str, hosts: Collection[str], masked: Callable[[str], str])
 
 
 def _unmask_text(text: str, masks: list[str]) -> str:
-    """Put everything back; the label of a link may hold masks of its own."""
+    """Restore all masks; the label of a link may contain some too."""
     while "\x00" in text:
         text = _MASK.sub(lambda found: masks[int(found[1])] + _separate(found, masks), text)
     return text

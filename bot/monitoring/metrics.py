@@ -341,8 +341,8 @@ class CacheState:
 class ClusterState:
     """The messages that no process is at, the age of the oldest in seconds, and the holders of leases by name.
 
-    `held` are the leases of this process, `pools` its connections to Postgres by what they are for. There is a cache
-    where it answers from published indexes.
+    `held` are the leases of this process, `pools` its connections to Postgres by purpose. There is
+    a cache if it answers from published indexes.
     """
 
     role: str
@@ -396,7 +396,7 @@ async def read_cluster_state(
 
 
 async def _read_cache(segments: SharedSegments) -> CacheState:
-    """Read the state of the cache; which indexes are behind is left out where nobody can tell."""
+    """Read the state of the cache; the lag is omitted if it is unknown."""
     try:
         lags = await segments.measure_lags()
     except IndexerError:

@@ -429,7 +429,7 @@ class AnswerQueue:
 
     @property
     def before(self) -> int:
-        """The number of answers before the next one that asks; 0 if it can begin at once."""
+        """Return the number of answers ahead; 0 if one can begin at once."""
         return 0 if self._free > 0 else self._places + len(self._line)
 
     @property

@@ -231,7 +231,7 @@ def _join_paragraphs(*texts: str) -> str:
 
 
 def link_marks(text: str, citations: Sequence[Citation], hosts: Collection[str]) -> tuple[str, Sequence[Citation]]:
-    """Make the marks of safe text links; also return the citations that no mark of it links to."""
+    """Make the marks of safe text links; also return the citations without a link."""
     targets = {citation.mark: target for citation in citations if (target := find_chat_link(citation, hosts))}
     marks = [marker.number for marker in find_markers(text)]
     linked = replace_markers(text, _write_marks(marks, targets)) if targets else text
@@ -250,13 +250,13 @@ def format_sources(citations: Sequence[Citation]) -> str:
 
 
 def find_chat_link(citation: Citation, hosts: Collection[str]) -> str:
-    """Return the web address of the cited lines; empty if there is none that may be linked to."""
+    """Return the web address of the cited lines; empty if there is no permitted one."""
     target = find_link_target(citation, None) or ""
     return target if is_allowed_link(target, hosts) else ""
 
 
 def _write_marks(marks: Sequence[int], targets: Mapping[int, str]) -> Sequence[str]:
-    """Write each mark as a link, and again where it comes again while there is room for that."""
+    """Write each mark as a link, and repeated ones too while there is room."""
     left, seen = LONGEST_REPEATS, set[int]()
     written: list[str] = []
     for mark in marks:

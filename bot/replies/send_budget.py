@@ -22,9 +22,11 @@ _MAX_IDLE = 1_000  # buckets that are kept though nothing has been sent recently
 
 
 class SendBudget:
-    """Tokens for the calls of one platform. A token comes back when the time of its rate is over, so the platform's own
-    count never exceeds what it allows; urgent calls (a new message, a finished answer) go before all others, and among
-    their like they go in the order of asking. `on_hold` is called whenever the platform has asked to wait.
+    """Tokens for the calls of one platform.
+
+    A token comes back when the time of its rate is over, so the platform's own count never exceeds
+    its limit; urgent calls (a new message, a finished answer) precede all others, otherwise the
+    order of asking counts. `on_hold` is called whenever the platform has asked to wait.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ LONGEST_LABEL = 75
 
 
 class RoutedQuestion(Protocol):
-    """A question as routing sees it: the message, what it continues with, and the run that answers it."""
+    """A question for routing: the message, its conversation, and its run."""
 
     @property
     def message(self) -> IncomingMessage:

@@ -43,9 +43,9 @@ class RepositoryChooser:
     """Routes questions to repositories that the author may ask about in the place of the message.
 
     A question goes to the repositories that it names; else to those of its conversation, which are
-    those of the first question there, or the one of `use`; else to the one in use in the channel,
-    or the channel's by configuration; else to the only one that clearly has the names in the
-    question; else its author is asked.
+    those of its first question, or the one of `use`; else to the one in use in the channel, or the
+    channel's by configuration; else to the only one that clearly has the names in the question;
+    else its author is asked.
     """
 
     def __init__(

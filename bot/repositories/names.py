@@ -117,7 +117,7 @@ def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection
 
 
 class _Names:
-    """The names of repositories: their own names, by the path of their pages, and by the last part of either."""
+    """The names of repositories: their own names, their pages' paths, and the last part of either."""
 
     def __init__(self, signs: Mapping[str, RepositoryProfile]) -> None:
         self._signs = signs

@@ -33,7 +33,7 @@ class ProgressDisplay(Protocol):
         """Show a refresh for as long as the context is open, beginning after `patience` seconds."""
 
     def note(self, text: str) -> None:
-        """Show a remark beside the answer."""
+        """Show a remark next to the answer."""
 
 
 class LoggingDisplay:
@@ -52,7 +52,7 @@ class LoggingDisplay:
 class StoppableProgress:
     """A progress callback that ends the refresh it belongs to once `stop` was called.
 
-    A thread cannot be cancelled, so a refresh in a worker thread is stopped where it reports.
+    A thread cannot be cancelled, so a refresh in a worker thread stops at its next report.
     """
 
     def __init__(self, inner: Callable[[Progress], None]) -> None:

@@ -103,7 +103,7 @@ DUTIES: Mapping[Role, Duties] = {
 
 
 def assign_duties(role: Role, settings: Settings) -> Duties:
-    """Return what a process of a role does; raises `SettingsError` if others could not do the rest."""
+    """Return the duties of a role; raises `SettingsError` if others could not do the rest."""
     missing = [meaning for name, meaning in _NEEDED.items() if getattr(settings, name) is None]
     if role != "all" and missing:
         raise SettingsError(NOT_SHARED.format(role=role, missing=", and ".join(missing)))

@@ -89,7 +89,7 @@ async def serve_demo(settings: Settings, table: RepositoryTable, say: Announce, 
 
 
 def make_demo_settings(settings: Settings, table: RepositoryTable, home: Path, copy: Path, name: str) -> Settings:
-    """Return settings about the copy alone, in a data folder of its own; one of the people has all rights."""
+    """Return settings for only the copy, in a separate data folder; one of the people has all rights."""
     copied = table.model_copy(
         update={"path": copy, "name": name, "branch": None, "branches": (), "web_url": make_web_url(name)}
     )
@@ -135,7 +135,7 @@ class DemoPushes:
         self._lock = asyncio.Lock()
 
     async def push(self, person: Person, place: CitedPlace | None) -> str:
-        """Commit the cited lines away, or a note where none were cited; return what went wrong."""
+        """Commit the removal of the cited lines, or a note if there are none; return any problem."""
         async with self._lock:
             try:
                 file, content = await self._make_change(place)

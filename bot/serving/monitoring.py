@@ -54,7 +54,8 @@ async def open_monitoring(
 ) -> AsyncIterator[ServiceMonitoring]:
     """Open the server and all monitoring; `doors` are the paths for platforms, `surfaces` those for other access.
 
-    Without either, citebot runs without the server. Raises `SettingsError` if there are some and no port.
+    Without either, citebot runs without the server. Raises `SettingsError` if there are paths but
+    no port.
     """
     metrics = ConversationMetrics()
     watcher = team.stock.watcher

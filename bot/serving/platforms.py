@@ -166,10 +166,10 @@ async def _open_discord(options: DiscordOptions, clock: Clock) -> AsyncIterator[
 class PlatformSupervisor:
     """Serves each platform separately, so that a failure of one delays no other.
 
-    An unreachable platform is tried again without end. One that refuses citebot is not: a refusal at the first try is a
-    mistake in the settings, which ends everything; a later one ends only that platform, unless no other is left. If
-    several processes serve a platform, one of them at a time connects, and the others stand by. One that receives no
-    events only sends.
+    An unreachable platform is tried again without end. One that refuses citebot is not: a refusal
+    at the first try is a mistake in the settings, which ends everything; a later one ends only that
+    platform, unless no other is left. If several processes serve a platform, one at a time
+    connects, and the others stand by. One that receives no events only sends.
     """
 
     def __init__(

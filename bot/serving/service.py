@@ -327,7 +327,7 @@ async def open_team_conversations(
     observer: ConversationObserver | None = None,
     jobs: AnswerJobs | None = None,
 ) -> AsyncIterator[Conversations]:
-    """Open the conversations of a team, with goal runs where people may have them begin and a sandbox works."""
+    """Open the conversations of a team, with goal runs if people may start them and a sandbox works."""
     async with AsyncExitStack() as stack:
         goals = None
         if policy.max_concurrent and policy.access.run:
@@ -375,7 +375,7 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
 
 
 def make_follower(team: TeamApp, database: Database, clock: Clock, changed: asyncio.Event) -> AnswerFollower:
-    """Make the follower of answers about the repositories that are indexed here; `changed` is set where one differs."""
+    """Make the follower of answers about the repositories indexed here; sets `changed` when one differs."""
     indexes = team.stock.built or team.stock.library
     pages = {name: profile.page for name, profile in team.stock.signs.items()}
     store = LivingAnswerStore(database, clock)

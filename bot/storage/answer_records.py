@@ -1,4 +1,4 @@
-"""Stores answers: what each was derived from, and the text of those that may be shared or have a link."""
+"""Stores answers: their inputs, and the text of those that may be shared or have a link."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class ShareableAnswer:
 
 
 class ShareableAnswerStore:
-    """The table `shareable_answers`, by runs. What was shared stays for a day without its content."""
+    """The table `shareable_answers`, by runs. A shared answer stays for a day without its content."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -162,7 +162,7 @@ class ShareableAnswerStore:
         )
 
     async def take(self, run_id: str) -> ShareableAnswer | None:
-        """Take an answer to share it, as one process alone can; None if it was shared, or is not kept."""
+        """Take an answer to share it, in one process only; None if it was shared, or is not kept."""
         since = self._clock.now() - KEPT_SECONDS
         row = await self._database.row(
             "SELECT answer FROM shareable_answers WHERE run_id = ? AND answer <> '' AND at >= ?", (run_id, since)
@@ -191,7 +191,7 @@ class ShareableAnswerStore:
         await self._database.write("DELETE FROM shareable_answers WHERE conversation = ?", (conversation,))
 
     async def forget_old(self, before: float) -> None:
-        """Drop answers that are a day old, and what is shown nowhere else once it is from before a time."""
+        """Drop answers that are a day old, and other unshown data from before a time."""
         await self._database.write(
             "DELETE FROM shareable_answers WHERE at < ? OR (at < ? AND conversation NOT LIKE ?)",
             (before, self._clock.now() - KEPT_SECONDS, f"{SURFACE}:%"),
@@ -248,7 +248,7 @@ class SharedAnswerStore:
         )
 
     async def find(self, answer_id: str) -> SharedAnswer | None:
-        """Return what a link leads to."""
+        """Return the target of a link."""
         row = await self._database.row(
             "SELECT owner, question, answer, at FROM shared_answers WHERE id = ?", (answer_id,)
         )
@@ -262,5 +262,5 @@ class SharedAnswerStore:
         await self._database.write("DELETE FROM shared_answers WHERE id = ? AND owner = ?", (answer_id, owner))
 
     async def forget_old(self, before: float) -> None:
-        """Delete what was shared before a time."""
+        """Delete answers shared before a time."""
         await self._database.write("DELETE FROM shared_answers WHERE at < ?", (before,))

@@ -1,4 +1,4 @@
-"""The chat side's database: Postgres where its address is set, else SQLite in the data folder."""
+"""The chat side's database: Postgres if its address is set, else SQLite in the data folder."""
 
 from __future__ import annotations
 

@@ -124,11 +124,12 @@ class FollowedQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LivingAnswer:
-    """An answer as it was sent, in reply to the message of an inbox entry.
+    """A sent answer, in reply to the message of an inbox entry.
 
-    `since` is the commit at which the first of its evidence changed, empty if none has; `changes` are sentences that
-    name what did. `links` are the addresses of moved lines by those that were sent, `shared` the messages in which
-    everybody sees what only its asker saw, and `is_watched` says that its asker is to be told of a change.
+    `since` is the commit at which the first of its evidence changed, empty if none has; `changes`
+    are sentences that name what did. `links` are the present addresses of moved lines by their sent
+    ones, `shared` the messages that show everybody a private answer, and `is_watched` means that
+    its asker wants to hear of a change.
     """
 
     run_id: str

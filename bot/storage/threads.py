@@ -36,8 +36,8 @@ class ThreadStore:
     async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether to answer a message; notes its author in threads with citebot.
 
-        A message without a mention is answered in a thread with citebot that is not muted, if only its author wrote
-        recently; or whoever wrote, if its content allows it.
+        A message without a mention is answered in an unmuted thread with citebot, if only its
+        author wrote recently; or anybody's, if its content allows it.
         """
         if message.kind != "follow_up":
             return True

@@ -25,15 +25,16 @@ _LISTS = ("files", "searched", "repositories", "tools", "meanings")  # of a reco
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRecord:
-    """The record of an answer; `person` asked for it, and tokens are those of all model calls together.
+    """The record of an answer; `person` asked for it, and tokens are the sum of all model calls.
 
-    `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
-    commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
-    gave orders. `found` is None if it was not noted whether the repository has what was asked for. `goal` is the
-    goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
-    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `meanings` are
-    the questions that buttons ask. `question` and `lookup`, which was chosen for it, are kept only where the operator
-    has opted in, and then masked.
+    `why` tells how its repository was found. An answer about several names them in `repositories`
+    as well, and has a commit of each in `commits`. `watched` is the guard's verdict, `flagged` the
+    number of passages of the evidence that gave orders. `found` is None if it is unknown whether
+    the repository has the answer. `goal` is the goal run that the reply proposes, or offers to
+    propose; `is_reminded` that somebody wrote neither yes nor no to it. `at` has the kind, the name
+    and the commit of the ref that was read, unless it was the newest commit. `meanings` are the
+    questions that buttons ask. `question` and its chosen `lookup` are kept, masked, only if the
+    operator has opted in.
     """
 
     repository: str

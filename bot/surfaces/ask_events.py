@@ -27,8 +27,10 @@ class SurfaceValue(BaseModel):
 
 
 class RunBegun(SurfaceValue):
-    """The question is accepted. `run_id` names the run, for `stop`; `conversation` is what the next question continues
-    with, empty if nothing is remembered.
+    """The question is accepted.
+
+    `run_id` names the run, for `stop`; `conversation` continues it with the next question, empty if
+    nothing is remembered.
     """
 
     kind: Literal["begun"] = "begun"
@@ -130,7 +132,7 @@ AskEvent = RunBegun | StageBegun | TextPart | EvidenceFound | Answered | NotAnsw
 
 
 class PlaceState(SurfaceValue):
-    """The lines behind a mark of an answer, where they are at the followed commit."""
+    """The lines of an answer's mark at the followed commit."""
 
     mark: int
     repository: str
@@ -157,7 +159,7 @@ class AnswerState(SurfaceValue):
 
 
 async def read_state(store: LivingAnswerStore, answer: LivingAnswer, hosts: Collection[str]) -> AnswerState:
-    """Read the state of an answer, whose reader may ask about all of its repositories."""
+    """Read the state of an answer for a reader who may ask about all of its repositories."""
     places = [
         PlaceState(
             mark=one.cited.mark, repository=one.cited.repository, path=one.now.path, first_line=one.now.start_line,

@@ -102,14 +102,15 @@ class LookupLibrary(Protocol):
         """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request."""
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed of a repository."""
+        """Describe the index of a repository."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLookups:
-    """Looks things up for a person, in the code that they may see, each time counted where there is a counter.
+    """Looks things up for a person, in the code that they may see, counting each time if there is a counter.
 
-    All methods raise `UnknownRepository`, `LimitReached`, or an `IndexerError` whose text is the sentence to show.
+    All methods raise `UnknownRepository`, `LimitReached`, or an `IndexerError` whose text is for
+    people.
     """
 
     library: LookupLibrary
@@ -133,9 +134,9 @@ class CodeLookups:
     ) -> AsyncIterator[CodeSearch]:
         """Count a lookup, and hold the repository that it reads; `NotIndexed` if that takes too long at first.
 
-        `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` if there is no such
-        thing. Whether the repository may be seen at all is decided before that. An `UnknownPath` has
-        how much was read.
+        `at` names the ref, by default the newest commit; `UnknownRevision` if it does not exist.
+        Whether the repository may be seen at all is decided before that. An `UnknownPath` has how
+        much was read.
         """
         await self.count(principal)
         name = choose_visible(repository, self.list_visible(principal))
@@ -156,7 +157,7 @@ class CodeLookups:
             raise UnknownPath(str(error), await code.coverage(), code.commit.sha) from error
 
     async def look_up(self, principal: Principal, lookup: CodeLookup[Any, LookupResult], args: Any) -> Found:
-        """Make any lookup; the arguments are those of `add_place`."""
+        """Do any lookup; the arguments are those of `add_place`."""
         try:
             async with self.open_code(principal, args.repository, args.at) as code:
                 look = Look(code, self.mask, is_wide=True)

@@ -1,7 +1,8 @@
 """Goal runs outside chats: proposed, decided and run exactly as those in chats.
 
-Each is a message on a separate platform (`SurfaceReplies`), in its own conversation. So the inbox resumes it after a
-crash, `ChatGoals` decides who may approve it, and it shares the places and limits of the chats.
+Each is a message on a separate platform (`SurfaceReplies`), in its own conversation. So the inbox
+resumes it after a crash, `ChatGoals` decides who may approve it, and it shares the chats' places
+and limits.
 """
 
 from __future__ import annotations
@@ -62,10 +63,10 @@ class RunPatch(SurfaceValue):
 class GoalRun(SurfaceValue):
     """A goal run as far as it has come.
 
-    It is `proposed` until somebody decides, who names the `proposal` that they have seen. `text` is safe Markdown: the
-    proposal, then what was done so far, at the end the verdict, or why there is none; `status` is what is done now.
-    `achieved` says at the end whether the goal was reached, where there is a verdict. `may_approve` and `may_abort` are
-    said of anyone who asks.
+    It is `proposed` until somebody decides and names the `proposal` that they saw. `text` is safe
+    Markdown: the proposal, then the progress, finally the verdict or the reason why there is none;
+    `status` is the present activity. `achieved` says at the end whether the goal was reached, if
+    there is a verdict. `may_approve` and `may_abort` concern the requester.
     """
 
     id: str
@@ -226,7 +227,7 @@ class SurfaceReplies:
         return handle
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Keep what a message shows from now on."""
+        """Store the new content of a message."""
         place = Place(platform=SURFACE, workspace="", channel="", thread=handle.thread)
         try:
             await self._contents.keep(handle.id, place.key(), ShareableAnswer(content=content, repositories=()))

@@ -96,13 +96,14 @@ class Questions:
         anew: bool = False,
         watch: TakeEvent = _watch_nothing,
     ) -> AskedRun:
-        """Start a question, which runs on its own. If its first event is `NotAnswered`, it was refused.
+        """Start a question, which runs in the background. If its first event is `NotAnswered`, it was refused.
 
-        `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that it is read at, else
-        the question or its conversation tells. `conversation` is a name that the asker gives it; without one the
-        question begins a new one. `background` are lines of `quote_line`: what was said before, where no conversation
-        remembers it. `remark` comes before the answer; what is asked `anew` gets no
-        earlier answer. `watch` is called with all that the agent does.
+        `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that
+        it is read at, else the question or its conversation tells. `conversation` is a name that
+        the asker gives it; without one the question begins a new one. `background` are lines of
+        `quote_line`: earlier messages that no conversation remembers. `remark` comes before the
+        answer; a question asked `anew` gets no earlier answer. `watch` is called with all that the
+        agent does.
         """
         text, run_id, label = fit_text(question), uuid.uuid4().hex, conversation or uuid.uuid4().hex
         problem = QUESTION_TOO_LONG if text is None else NO_QUESTION * (not text.strip())
@@ -169,8 +170,8 @@ def name_conversation(surface: str, principal: Principal, label: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
-    """A question that may be asked; `conversation` is what the agent remembers it under, `label` how its asker names
-    that. `at` is what the code is to be read at, whatever the question says; `remark` comes before the answer.
+    """A question that may be asked; `conversation` is its name for the agent, `label` its name for the asker.
+    `at` is the ref to read, whatever the question says; `remark` comes before the answer.
     """
 
     message: IncomingMessage
@@ -207,7 +208,7 @@ class AskedRun:
         self.task.add_done_callback(lambda _: self._news.set())
 
     async def replay(self) -> AsyncGenerator[AskEvent, None]:
-        """Yield everything from the beginning, and what comes."""
+        """Yield all events from the beginning, and further ones."""
         taken, self.followers = 0, self.followers + 1
         try:
             while taken < len(self.events) or not self.task.done():
@@ -232,12 +233,12 @@ class AskedRun:
             await asyncio.wait({self.task})
 
     def give_up(self) -> None:
-        """End the run, because nobody waits for its answer; its last events are still read."""
+        """End the run, because nobody waits for its answer any more; its last events are still read."""
         if not (self.events and isinstance(self.events[-1], Answered | NotAnswered)):
             self.task.cancel()
 
     async def stop(self) -> None:
-        """End the run, which says so."""
+        """End the run with a final event."""
         self._is_stopped = True
         if self._run is None or not await self._run.stop():
             self.task.cancel()
@@ -285,7 +286,7 @@ class AskedRun:
             return await self._conclude(asked, run, answer, choice)
 
     def _take(self, event: AgentEvent) -> None:
-        """Pass on what an event says to those who wait for the answer."""
+        """Pass an event on to those who wait for the answer."""
         self._watch(event)
         self._draft.take(event)
         if event.kind == "evidence":

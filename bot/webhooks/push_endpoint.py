@@ -258,7 +258,7 @@ class Push:
 
 
 def read_payload(body: bytes, content_type: str) -> Payload | None:
-    """Read the object in a body that is JSON, or a form with JSON in it; None if there is none."""
+    """Read the object in a JSON body, or in a form with JSON; None if there is none."""
     try:
         text = body.decode("utf-8")
         if content_type == FORM:
@@ -300,9 +300,10 @@ def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
 
 
 def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
-    """Find the configured repositories whose branch, or one of whose branches, was pushed to.
+    """Find the configured repositories with a pushed branch.
 
-    A host may know itself by another name than we do, so where no address fits, the project's name does.
+    A host may know itself by another name than we do, so if no address matches, the project's name
+    does.
     """
     if push.branch is None:
         return []

@@ -41,7 +41,7 @@ class FileDifferences:
 def list_differences(repository: Repository, older: str, newer: str, paths: Sequence[str]) -> FileDifferences:
     """List the files below some paths, or all, that differ between two commits, given by their ids.
 
-    What the rules leave out of the index on either side is counted, and neither named nor read.
+    Files that the rules omit from the index on either side are counted, and neither named nor read.
     """
     output = repository.git.try_run(
         "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS
@@ -71,7 +71,7 @@ def _is_below(raw: RawChange, paths: Sequence[str]) -> bool:
 
 
 def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> Mapping[str, TreeEntry | str]:
-    """Return what the rules make of the files of one commit: what to read, or why it is left out."""
+    """Return the rules' decisions about the files of one commit: which to read, and why others are omitted."""
     listing = repository.list_paths(sha, names)
     return {one.path: one for one in listing.entries} | {one.path: one.reason for one in listing.omissions}
 

@@ -88,7 +88,7 @@ _BASE_SECONDS = 10.0
 
 
 def _find_common_ground(git: GitCommand, older: Tag, newer: Tag) -> Comparison:
-    """Find where two commits have parted; nothing of it is known where they have no commit in common."""
+    """Find where two commits diverged; the result is unknown without a common ancestor."""
     output = git.try_run("merge-base", older.sha, newer.sha, seconds=_BASE_SECONDS)
     base = (output or b"").split(b"\n")[0].decode("ascii", "replace").strip()
     counting = ("--left-right", "--count", f"{older.sha}...{newer.sha}", "--")

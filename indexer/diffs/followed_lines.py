@@ -113,8 +113,8 @@ def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
 class Push:
     """The difference between two commits, and its effect on lines cited at the older one.
 
-    `paths` are the files that differ, by their older names; `words` those of all lines that were added or removed, None
-    where they are too many to tell.
+    `paths` are the changed files, by their older names; `words` those of all added or removed
+    lines, None if there are too many.
     """
 
     def __init__(self, repository: Repository, changes: Mapping[str, _Change], patch: bytes | None) -> None:

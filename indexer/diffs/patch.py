@@ -24,7 +24,7 @@ _FATES: Mapping[str, FileFate] = {"A": "added", "D": "removed", "R": "renamed", 
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Lines that were replaced; of a side without any, the number of the line before."""
+    """Replaced lines; for a side without any, the number of the line before."""
 
     old_line: int
     old_count: int
@@ -50,7 +50,7 @@ class Patch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RawChange:
-    """A file that differs; names are as git has them, and empty on the side if there is no such file."""
+    """A changed file; names are git's, and empty on a side without the file."""
 
     fate: FileFate
     old: bytes
@@ -80,7 +80,7 @@ def read_raw(output: bytes) -> Iterator[RawChange]:
 
 
 def read_patch(patch: bytes) -> Patch:
-    """Read the hunks, by the contents that their header names, and what was added; lines are passed over by count."""
+    """Read the hunks, by the contents in their header, and added lines; other lines are skipped by count."""
     read, key, minus, plus, line = Patch(), ("", ""), 0, 0, 0
     for text in patch.split(b"\n"):
         if plus and text[:1] == b"+":

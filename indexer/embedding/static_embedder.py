@@ -102,7 +102,7 @@ class StaticEmbedder:
         return int(self._vectors.shape[1])
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
-        """Return one unit row for each input, zeros where no word is known."""
+        """Return one unit row for each input, zeros for unknown text."""
         batches = [self._embed_batch(inputs[start : start + _BATCH]) for start in range(0, len(inputs), _BATCH)]
         return np.concatenate([np.zeros((0, self.dimensions), np.float32), *batches])
 

@@ -46,7 +46,7 @@ class CachedFile:
 
 
 def make_cached_file(entry: FileEntry, text: str) -> CachedFile:
-    """Find where the lines of a text begin."""
+    """Find the beginnings of a text's lines."""
     starts = accumulate(map((1).__add__, map(len, text.split("\n"))), initial=0)
     return CachedFile(entry=entry, text=text, starts=array("L", starts))
 

@@ -117,7 +117,7 @@ class HistoryReader:
         return replace(self._repository.commits.find_name(self._sha, f"{pull.sha}^"), name=f"{pull.name}^")
 
     async def read(self, location: Location) -> Passage:
-        """Read lines of a file at the location's commit, clipped to its end, by the rules for what is indexed."""
+        """Read lines of a file at the location's commit, clipped to its end, if the index rules allow it."""
         try:
             found = await self._find_end(location.commit)
         except UnknownRevision as error:

@@ -43,7 +43,8 @@ ProgressSink = Callable[[Progress], None]
 class RefreshParts:
     """The inputs of a refresh; `provenance` is the fingerprint of format, rules and embedder.
 
-    Where the current generation `is_beside` the commit, it is one of another branch, and the store only lends vectors.
+    If the current generation `is_beside` the commit, it belongs to another branch, and the store
+    only lends vectors.
     """
 
     repository: Repository
@@ -73,7 +74,7 @@ def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -
 class RefreshPlan:
     """The work of a refresh: catalog files to remove, tree entries to read, and entries that the rules leave out.
 
-    All three concern the `touched` paths, or all paths where that is None.
+    All three concern the `touched` paths, or all paths if that is None.
     """
 
     removed: frozenset[int]
@@ -92,10 +93,10 @@ def build_generation(
     ready: Callable[[int, Snapshot], None],
     progress: ProgressSink,
 ) -> RefreshReport:
-    """Make a generation of a commit beside the current one and switch to it in one transaction.
+    """Make a generation of a commit next to the current one and switch to it in one transaction.
 
-    `ready` is called with the generation just before others can see it. If the process is killed, the current
-    generation stays as it was, and vectors that were stored already are found again.
+    `ready` is called with the generation just before others can see it. If the process is killed,
+    the current generation is unchanged, and stored vectors are found again.
     """
     started = time.monotonic()
     if not full:
@@ -269,7 +270,7 @@ class _Build:
 
 
 class _VectorFeed:
-    """Embeds chunks in batches, except those that are known already, and stores the new ones where they are kept."""
+    """Embeds chunks in batches, except known ones, and stores the new vectors if they are kept."""
 
     def __init__(self, parts: RefreshParts, *, is_first: bool) -> None:
         self._embedder = parts.embedder

@@ -387,7 +387,7 @@ class IndexReader:
         return [*(mount_routes(found) if "route" in kinds else found), *packages]
 
     def _read_packages(self, kinds: Collection[RegistrationKind]) -> list[RegistrationSite]:
-        """Read the manifests, and lock files where somebody asks for more than what is declared."""
+        """Read the manifests, and lock files for questions about more than declarations."""
         paths = [entry.path for entry in self._contents.listing.entries]
         if "package" in kinds:
             paths += [one.path for one in self._catalog.list_left_out() if one.reason == "lock file"]

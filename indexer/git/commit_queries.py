@@ -28,7 +28,8 @@ _HELD = "HEAD"  # to the one who asks, the commit that is read
 class CommitQueries:
     """Asks git for commits and people.
 
-    A commit whose parents were not fetched is left out: it looks as if it had written everything.
+    A commit whose parents were not fetched is omitted, because it looks as if it had written
+    everything.
     """
 
     def __init__(self, git: GitCommand, history: GitHistory, tags: TagList) -> None:

@@ -86,7 +86,7 @@ def list_refs(git: GitCommand, *places: str, most: int) -> list[Tag]:
 
 
 def resolve_commit(git: GitCommand, name: str) -> str:
-    """Return the id of the commit that a name or a part of an id means; empty if there is none."""
+    """Return the full id of the commit behind a name or an abbreviated id; empty if there is none."""
     output = git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return (output or b"").strip().decode("ascii", "replace")
 

@@ -1,7 +1,8 @@
 """Finds the code in files with more than one language: components, templates, pages, documents and notebooks.
 
-Everything else becomes blank, so that every line keeps its number and its length. All scans are bounded: they give up
-on a delimiter that is not closed within some thousand characters, and on a page after many such.
+Everything else becomes blank, so that every line keeps its number and its length. All scans are
+bounded: they give up on a delimiter not closed within some thousand characters, and on a page with
+many of these.
 """
 
 from __future__ import annotations

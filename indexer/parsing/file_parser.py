@@ -125,11 +125,12 @@ def parse_file(
 ) -> ParsedFile:
     r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
 
-    A chunk has at most 1,500 characters, unless a single line is longer: that line is its own chunk, cut to 4,000
-    characters. Every other chunk's text is exactly its lines. Documents are cut at their headings. Files in a language
-    without a grammar, minified files, and trees that are mostly errors are cut by size; so are files whose tree takes
-    too many seconds of CPU time, and files to be read as plain text for a reason, which the result names.
-    `find_symbols` finds the definitions in a text whose language has no grammar.
+    A chunk has at most 1,500 characters, unless a single line is longer: that line is its own
+    chunk, cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut
+    at their headings. Files in a language without a grammar, minified files, and trees that are
+    mostly errors are cut by size; so are files with too slow trees, and files to be read as plain
+    text for a reason, which the result names. `find_symbols` finds the definitions in a text whose
+    language has no grammar.
     """
     language = detect_language(path, text)
     lines = SizedLines(text)

@@ -117,11 +117,13 @@ def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
 
 
 def run_query(grammar: Grammar, root: Node) -> Findings:
-    """Return what the grammar's query captures, one dictionary a match, grouped by the roles the pattern names.
+    """Return the captures of the grammar's query, one dictionary per match, grouped by the roles that the
+    pattern names.
 
-    Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
-    Over an error of 100,000 words it takes minutes, and cannot be stopped: the `progress_callback` of tree-sitter's
-    queries crashes as soon as they find something. Anyone who starts this process ends it then.
+    Roles are the captures of a pattern other than parts: `function` or `call`, but not `name` or
+    `body`. Over an error of 100,000 words it takes minutes, and cannot be stopped: the
+    `progress_callback` of tree-sitter's queries crashes as soon as they find something. Anyone who
+    starts this process ends it then.
     """
     findings: Findings = defaultdict(list)
     if root.child_count > _MAX_STATEMENTS:

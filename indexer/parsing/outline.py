@@ -1,4 +1,4 @@
-"""Outlines a file: its definitions, their nesting, and the symbols made of them."""
+"""Outlines a file: its definitions, their nesting, and their symbols."""
 
 from __future__ import annotations
 

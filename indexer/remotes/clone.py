@@ -2,9 +2,9 @@
 
 Other branches, tags and pull requests are fetched one at a time, when somebody asks about them.
 
-All history of the branch is fetched, with its contents and tags, unless the operator sets a depth. A partial clone
-would need the host to find out who wrote a line, which has to work while the host is down; a shallow one does not have
-the answer.
+All history of the branch is fetched, with its contents and tags, unless the operator sets a depth.
+A partial clone would need the host to find out who wrote a line, which has to work while the host
+is down; a shallow one lacks the answer.
 """
 
 from __future__ import annotations
@@ -208,10 +208,10 @@ class RemoteClone:
         return os.fsdecode(head.output.strip()).removeprefix("refs/heads/"), decode_output(commit.output.strip())
 
     async def _fetch(self, branch: str, lock: int) -> str:
-        """Fetch into a ref of our own, so that readers see the branch move only when the fetch is complete.
+        """Fetch into a private ref, so that readers see the branch move only when the fetch is complete.
 
-        Tags are fetched too. The branch is followed even if a tag cannot be stored, such as `v2` next to a former
-        `v2/beta`.
+        Tags are fetched too. The branch is followed even if a tag cannot be stored, such as `v2`
+        next to a former `v2/beta`.
         """
         await asyncio.to_thread(self._delete_leftovers)
         options = ["--quiet", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]

@@ -110,7 +110,7 @@ _SENTENCES: dict[RemoteState, str] = {
 
 
 def format_remote(remote: RemoteRepository) -> str:
-    """Name a repository, and where it is."""
+    """Describe a repository and its place."""
     return f"{remote.name} ({format_address(remote.url)})"
 
 

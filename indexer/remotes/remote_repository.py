@@ -28,9 +28,10 @@ _ANY_USER = "x-access-token"
 class RemoteRepository:
     """The repository to fetch, and the files of it to index; `BadAddress` for invalid values.
 
-    Without a `branch` the host's default one is followed. The token signs in over HTTPS as `user`; over ssh the ssh
-    agent signs in, without a token. `web_url` is derived where the host is known. The newest `depth` commits of the
-    branch are fetched, or all of them. `branches` are names or patterns of others that are kept as well.
+    Without a `branch` the host's default one is followed. The token signs in over HTTPS as `user`;
+    over ssh the ssh agent signs in, without a token. `web_url` is derived for known hosts. The
+    newest `depth` commits of the branch are fetched, or all of them. `branches` are names or
+    patterns of others that are kept as well.
     """
 
     name: str

@@ -99,7 +99,7 @@ class Transport:
 
     @contextmanager
     def _open_token_pipe(self) -> Iterator[tuple[int, ...]]:
-        """Open a pipe with the answer of the credential helper, if there is a token; it can be read once."""
+        """Open a pipe with the credential helper's answer, if there is a token; it can be read once."""
         if self._remote.sign_in is None:
             yield ()
             return

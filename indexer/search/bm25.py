@@ -1,4 +1,4 @@
-"""rank-bm25's BM25, scored through sparse postings: the same scores as by its own loop, some 200 times faster."""
+"""rank-bm25's BM25, scored through sparse postings: the same scores as by its own loop, but some 200 times faster."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ Table = TypeVar("Table", FileTable, ChunkTable, DefinitionTable)
 
 
 def _take_rows(stacked: Sequence[Table], rows: Rows, **known: Any) -> Table:
-    """Take some rows of every column but of those that are known."""
+    """Take some rows of every column except known ones."""
     names = [part.name for part in fields(stacked[0]) if part.name not in known]
     columns = {name: np.concatenate([getattr(table, name) for table in stacked])[rows] for name in names}
     return type(stacked[0])(**columns, **known)

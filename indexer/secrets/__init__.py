@@ -1,4 +1,4 @@
-"""Masks secrets in text: the rules are data, and few small functions decide what a value is."""
+"""Masks secrets in text: the rules are data, and a few small functions judge values."""
 
 import hashlib
 from pathlib import Path

@@ -93,7 +93,7 @@ class Bucket:
 def open_bucket(url: str, *, options: Mapping[str, Any] | None = None) -> Bucket:
     """Open the object store at an address; nothing is asked of it yet.
 
-    Where an address has no place for them, keys and regions come from the variables that the store's own tools read.
+    If an address has no place for them, keys and regions come from the store's own variables.
     `options` are further ones of the store, for tests. Raises `SegmentsUnavailable`.
     """
     scheme = url.partition("://")[0]

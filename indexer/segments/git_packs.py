@@ -18,7 +18,7 @@ _SHA1_LENGTH = 40
 
 
 def write_pack(git: GitCommand, folder: Path, wanted: Iterable[str], known: Iterable[str]) -> str:
-    """Write a pack, with its index, of what the wanted have and the known have not; return its name.
+    """Write a pack, with its index, of the objects of the wanted that the known lack; return its name.
 
     Empty if there is no such object. Raises `RepositoryError`.
     """

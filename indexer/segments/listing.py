@@ -1,8 +1,9 @@
 """The listing of a published generation: its files in blocks, each named by its hash, and their places in bundles.
 
-Blocks are as small as a page of the catalog, because one changed file changes pages all over it: blocks of 64 KB would
-send three quarters of a catalog again for a push of nine files, where the pages themselves are a tenth of it. So that
-this does not take a thousand requests, the new blocks of a publication lie side by side in a few objects, its bundles.
+Blocks are as small as a page of the catalog, because one changed file changes pages all over it:
+blocks of 64 KB would send three quarters of a catalog again for a push of nine files, where the
+pages themselves are a tenth of it. To avoid a thousand requests, the new blocks of a publication
+are grouped in a few objects, its bundles.
 """
 
 from __future__ import annotations

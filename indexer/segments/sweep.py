@@ -32,7 +32,7 @@ MARKER = "citebot-cluster"
 
 
 async def claim_bucket(store: Bucket, cluster: str) -> None:
-    """Write the cluster's id where none is; `SegmentsUnavailable` if there is another one's.
+    """Write the cluster's id if there is none; `SegmentsUnavailable` if there is another one's.
 
     Two clusters with one bucket would each sweep away what the other has published.
     """

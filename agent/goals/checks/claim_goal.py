@@ -103,7 +103,7 @@ class ClaimGoal(Goal[ClaimArguments]):
         return _PROMPT
 
     async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
-        """Run both tests in a fresh copy that has nothing but them beside the commit, and have them read."""
+        """Run both tests in a fresh copy that contains nothing else new, and have them read."""
         changes = self.select_changes(read_stored_changes(state.get("changes", [])))
         test = next((one.new.content for one in changes if one.new is not None), None)
         if test is None:

@@ -1,1 +1,1 @@
-"""The operator's own injection classifier: its model folder, the ONNX model, and running it beside the event loop."""
+"""The operator's own injection classifier: its model folder, the ONNX model, and running it outside the event loop."""

@@ -136,7 +136,7 @@ PLAIN_QUESTION = "Where is the number of retries of the webhook read from?"
 
 
 class OnnxModel:
-    """Scores texts, one window after the other; calls block and may come from several threads at once."""
+    """Scores texts window by window; calls block and may come from several threads at once."""
 
     def __init__(self, session: Any, tokenizer: Tokenizer, files: ModelFiles) -> None:
         self._session = session
@@ -156,7 +156,7 @@ class OnnxModel:
     def score(self, text: str, until: float = float("inf")) -> float:
         """Return how likely the most suspicious part of a text is an attack, from 0 to 1.
 
-        Raises `TimeoutError` if there are windows left when the monotonic clock is past `until`.
+        Raises `TimeoutError` if windows are left when the monotonic clock passes `until`.
         """
         highest = 0.0
         for window in _choose_windows(self._tokenize(text[:MAX_CHARS])):

@@ -139,8 +139,9 @@ def load_families() -> Families:
 def parse_rules(text: str, bits: Mapping[str, int]) -> Sequence[Rule]:
     """Parse rules, one a line: concepts in order, `a|b` for either, `^a` that begins an order, `$` for the end of one.
 
-    Between two of them there is room for a few words, at `~` for one, at `..` for more, at `...` for sentences, and
-    `$` follows at once. `=a` is the word itself, and `!a` excludes a concept from among them and right behind them.
+    A few words may come between two of them, `~` allows one, `..` more, `...` sentences, and `$`
+    none. `=a` is the word itself, and `!a` excludes a concept from among them and right behind
+    them.
     """
     return [_parse_rule(line, bits) for line in text.split("\n") if line]
 

@@ -145,7 +145,7 @@ def find_hidden_text(line: str) -> Iterator[str]:
 
 
 def read_tag_letters(text: str) -> str:
-    """Return what is written in the invisible letters of the tag block, unless it is a flag's."""
+    """Return the text in the invisible letters of the tag block, except in flags."""
     if text.isascii():
         return ""
     letters = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)

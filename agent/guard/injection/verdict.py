@@ -123,7 +123,8 @@ _DISGUISED_ON_PURPOSE = frozenset({"override", "prompt"})
 class InjectionVerdict:
     """The guard's judgement of a message.
 
-    `rules` name the families that matched, for the log and never for the asker; `said` is what it reads as.
+    `rules` name the families that matched, for the log and never for the asker; `said` describes
+    the attack.
     """
 
     name: VerdictName

@@ -1,4 +1,4 @@
-"""Conversations in Postgres: LangGraph's own tables with the rows and the evidence beside them."""
+"""Conversations in Postgres: LangGraph's own tables, with our rows and evidence."""
 
 from __future__ import annotations
 
@@ -76,10 +76,11 @@ async def prepare_postgres_conversations(url: str) -> None:
 
 
 async def _create_checkpoint_tables(connection: AsyncConnection[Any], url: str) -> None:
-    """Let LangGraph make its tables, of two processes that start at once one after the other.
+    """Let LangGraph create its tables, one process after the other.
 
-    It builds indexes that wait for every transaction that looks at the database. One that waits for a lock does, so
-    nobody waits: each asks again. The lock is of a transaction, for a pooler of transactions knows no other.
+    It builds indexes that wait for every transaction that looks at the database. One that waits for
+    a lock does, so none waits: each retries. The lock is of a transaction, for a pooler of
+    transactions knows no other.
     """
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 

@@ -1,10 +1,11 @@
 """A program of its own: gives up every right but those in its orders, becomes the command, and outlives what it starts.
 
-    python -I -S landlock_launcher.py DESCRIPTOR
+python -I -S landlock_launcher.py DESCRIPTOR
 
-The descriptor holds the orders, as `marshal` writes them. The first process stays outside of the rules, so that nothing
-within them can touch it; it ends whatever the command has left behind, and ends with citebot. It imports nothing but
-Python itself, and of that neither `json`, `typing`, `contextlib` nor `signal`, which take as long as all the rest.
+The descriptor holds the orders, as `marshal` writes them. The first process stays outside the
+rules, so that nothing within them can touch it; it ends everything that the command left, and ends
+with citebot. It imports nothing but Python itself, and of that neither `json`, `typing`,
+`contextlib` nor `signal`, which take as long as all the rest.
 """
 
 from __future__ import annotations

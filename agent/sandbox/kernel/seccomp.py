@@ -1,7 +1,9 @@
 """Builds the filter of system calls: a program for the kernel against what name spaces and Landlock leave open.
 
-Whatever is not named is allowed, as tests of any project have to run; what is younger than the table does not exist.
-Addresses of memory cannot be looked at, so calls that hide their arguments there are refused for their older forms."""
+Anything not named is allowed, as tests of any project have to run; calls newer than the table do
+not exist. The filter cannot read memory, so calls that hide their arguments there are refused in
+favour of their older forms.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +122,8 @@ class _Rule:
 def build_filter(architecture: Architecture, *, isolated: bool) -> bytes:
     """Build the program for the kernel.
 
-    `isolated` where the box has name spaces of its own for files, processes and the network. Elsewhere it may make no
-    socket, and change nothing that is named by a path or by the number of a process.
+    `isolated` if the box has separate name spaces for files, processes and the network. Elsewhere
+    it may make no socket, and change nothing that is named by a path or by the number of a process.
     """
     lines = [
         _encode(_LOAD, _MACHINE),

@@ -55,10 +55,11 @@ class DiscordOptions:
     """The connection to Discord. Empty addresses are Discord's own; a proxy has its own, such as
     `http://127.0.0.1:4020/api/v10`.
 
-    Without `message_content` the bot receives only mentions, direct messages, commands. `servers` are the ids of those
-    that count as inside; without any, every server does that the bot was invited to. Discord asks for `identify_pause`
-    seconds between two sessions; after `settle_seconds` without another server, all are taken to be there, and direct
-    conversations are looked through. Neither delays a start. `mask` takes secrets out of text.
+    Without `message_content` the bot receives only mentions, direct messages, commands. `servers`
+    are the ids of those that count as inside; by default, all that the bot was invited to. Discord
+    asks for `identify_pause` seconds between two sessions; after `settle_seconds` without another
+    server, the list counts as complete, and direct conversations are searched. Neither delays a
+    start. `mask` takes secrets out of text.
     """
 
     token: str = field(repr=False)
@@ -228,7 +229,7 @@ async def list_problems(client: discord.Client, *, message_content: bool, server
 
 
 def make_invite_url(client: discord.Client) -> str:
-    """The address at which the manager of a server lets the bot in, with what it needs there."""
+    """Return the address at which a server's manager invites the bot with its permissions."""
     needed = discord.Permissions(
         view_channel=True, send_messages=True, send_messages_in_threads=True, create_public_threads=True,
         read_message_history=True, attach_files=True, add_reactions=True,

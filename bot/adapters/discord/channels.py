@@ -25,7 +25,7 @@ _READ = frozenset({discord.MessageType.default, discord.MessageType.reply, disco
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelInfo:
-    """A place of messages. Of a thread, `channel` is its parent; `title` is that of a forum's post.
+    """A place of messages. For a thread, `channel` is its parent; `title` is that of a forum's post.
 
     `threaded` says that a message here can begin a thread.
     """
@@ -60,7 +60,7 @@ class ChannelDirectory:
         self._fetched: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
 
     async def find(self, id_: int, channel: Any = None) -> ChannelInfo:
-        """Return the channel with an id; `channel` is what came with an event. Raises `ChatError`s."""
+        """Return the channel with an id; `channel` is the event's. Raises `ChatError`s."""
         known = read_channel_info(channel) or read_channel_info(self._client.get_channel(id_)) or self._fetched.get(id_)
         if known is not None:
             return known

@@ -142,7 +142,7 @@ class GatewayClient(discord.Client):
             await asyncio.wait(late)
 
     async def close(self) -> None:
-        """Close for good; discord.py itself would still wait for the list of servers, and fail over that."""
+        """Close for good; discord.py itself would still wait for the list of servers, and then fail."""
         waiting = self._connection._ready_task  # noqa: SLF001 - it has no other name
         if waiting is not None:
             waiting.cancel()

@@ -79,7 +79,7 @@ ReadableChannel = discord.TextChannel | discord.VoiceChannel | discord.Thread
 
 
 class DiscordListener:
-    """Brings what people do in Discord to the conversations; the events of a channel keep their order."""
+    """Delivers people's actions in Discord to the conversations; the events of a channel keep their order."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class DiscordListener:
         await deliver_with_retry(look, self._clock)
 
     async def read_missed_in(self, guild: discord.Guild) -> None:
-        """Read what was written in a server before the session began: after a restart, only mentions count.
+        """Read the messages of a server from before the session: after a restart, only mentions count.
 
         Other messages in a thread may have been meant for others then; that is not judged again.
         """
@@ -243,7 +243,7 @@ class DiscordListener:
     async def _resolve_author(
         self, question: IncomingMessage, channel: ChannelInfo, author: discord.abc.User
     ) -> IncomingMessage:
-        """Find out whether a question comes from outside, and the author's roles where the event lacks them."""
+        """Find out whether a question comes from outside, and the author's roles if the event lacks them."""
         if not channel.is_direct:
             question = replace(question, external=not self._members.is_inside(channel.workspace))
             if isinstance(author, discord.Member):

@@ -81,7 +81,7 @@ class DiscordPlatform:
         self._origins = {*FILES, *origins}
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Send a message; Discord returns the earlier one where there is one with this nonce."""
+        """Send a message; Discord returns an existing one with this nonce."""
         if place.line:
             return await self._ephemeral.post(place, content, nonce=nonce)
         target = await self._reply_targets.find_or_start(place)

@@ -80,9 +80,9 @@ def has_nonce(message: discord.Message, nonce: str) -> bool:
 
 
 def to_plain_markdown(text: str, *, own: frozenset[int], users: Mapping[int, str], places: Mapping[int, str]) -> str:
-    """Return the words as they were typed, without mentions of the bot: `own` are the ids of its user and its role.
+    """Return the words as typed, without mentions of the bot: `own` are the ids of its user and its role.
 
-    `users` and `places` are the names of those who are mentioned; nobody's id is kept.
+    `users` and `places` are the names of mentioned people and channels; no ids are kept.
     """
 
     def person(found: re.Match[str]) -> str:

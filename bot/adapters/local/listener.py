@@ -1,4 +1,4 @@
-"""Parses what people do in the workspace, and brings it to the conversations."""
+"""Parses people's actions in the workspace, and delivers them to the conversations."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class LocalListener:
 
 
 def parse_message(message: StoredMessage, author: Person, people: Collection[str]) -> IncomingMessage:
-    """Read a message as citebot takes it in, without the mentions of citebot."""
+    """Parse a message for citebot, without its mentions."""
     named = {found["name"].lower() for found in _MENTION.finditer(message.text)}
     is_direct = message.channel.startswith(DIRECT)
     return IncomingMessage(

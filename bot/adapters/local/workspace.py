@@ -93,7 +93,7 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredMessage:
-    """One message. `thread` is 0 outside of threads; a `reader` alone can see it; `content` is what citebot shows."""
+    """One message. `thread` is 0 outside threads; only a `reader` can see it; `content` is citebot's."""
 
     id: int
     channel: str
@@ -318,7 +318,7 @@ class LocalPlatform:
             raise EditRefused("The message is gone.")
 
     async def withdraw(self, handle: MessageHandle) -> None:
-        """Delete a message; one that is gone already is no error."""
+        """Delete a message; a missing one is no error."""
         await self._workspace.delete(read_number(handle.id))
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
@@ -341,7 +341,7 @@ class LocalPlatform:
         return [self._read_message(each) for each in earlier[-limit:]]
 
     async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
-        """Return what an attached file holds."""
+        """Return the contents of an attached file."""
         found = await self._workspace.read_file(read_number(file.url.removeprefix(FILE_ADDRESS)))
         if found is None or len(found[1]) > most:
             raise FileUnreadable("The file is gone." if found is None else "The file is too large.")
@@ -360,5 +360,5 @@ class LocalPlatform:
 
 
 def read_number(text: str) -> int:
-    """Read the number of a message; 0 for what is none."""
+    """Parse the number of a message; 0 for anything else."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0

@@ -127,7 +127,8 @@ class SharedChannels:
     async def is_shared(self, channel: str, *, told: bool | None = None) -> bool:
         """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer.
 
-        `told` is an event's own word on its channel. It counts if Slack's description of the channel has none.
+        `told` is the event's statement about its channel. It counts if Slack's description of the
+        channel has none.
         """
         if told is not None:
             self._told[channel] = told

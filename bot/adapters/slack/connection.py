@@ -137,8 +137,9 @@ def _is_envelope(frame: Mapping[str, Any]) -> bool:
 class TokenMonitor:
     """Whether Slack accepted the tokens when they were last checked; `refusal` is empty if it did.
 
-    A refusal is logged and checked again: once the app is installed again, citebot works without a restart.
-    `is_connected` tells whether events can come in; `app_token` is checked only where they cannot.
+    A refusal is logged and checked again: once the app is installed again, citebot works without a
+    restart. `is_connected` says whether events can arrive; `app_token` is checked only if they
+    cannot.
     """
 
     def __init__(

@@ -41,8 +41,8 @@ _SENTENCE = (
 def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Respond:
     """Make the handler of `POST` requests from Slack.
 
-    It answers 401 without the right secret, and reads no body whose headers cannot be right; 400 or 415 to
-    signed requests that cannot be parsed; and with what Bolt returns to all others.
+    It answers 401 without the right secret, and reads no body with invalid headers; 400 or 415 to
+    signed requests that cannot be parsed; and Bolt's response to all others.
     """
     verifier, bodies = SignatureVerifier(signing_secret), BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
     warnings = RareWarnings(log)

@@ -1,4 +1,4 @@
-"""Brings what people do in Slack to the conversations, and writes the Home tab when they open it."""
+"""Delivers people's actions in Slack to the conversations, and writes the Home tab when they open it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class EphemeralNotice:
 
 
 class SlackListener:
-    """Brings what people do in Slack to the conversations; the events of a channel keep their order."""
+    """Delivers people's actions in Slack to the conversations; the events of a channel keep their order."""
 
     def __init__(
         self,

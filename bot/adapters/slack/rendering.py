@@ -98,9 +98,10 @@ def read_text(text: str, *, own: str) -> tuple[str, int]:
 
 
 def to_plain_markdown(text: str, *, own: str) -> str:
-    """Return the words as they were typed, without mentions of the app's own user.
+    """Return the words as typed, without mentions of the app's own user.
 
-    Slack escapes `& < >`, and writes links, people and channels as `<...>`, `setup.py` as `<http://setup.py|setup.py>`.
+    Slack escapes `& < >`, and writes links, people and channels as `<...>`, `setup.py` as
+    `<http://setup.py|setup.py>`.
     """
     read = _TOKEN.sub(
         lambda found: "" if (found["sign"], found["target"]) == ("@", own) else _replace_token(found), text

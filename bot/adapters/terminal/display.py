@@ -141,7 +141,7 @@ class Terminal:
 
 
 def format_code_lines(rows: Sequence[CodeLine], console: Console) -> str:
-    """Write a list as it is to be printed on a console, with its colours if it is a terminal that has any."""
+    """Write a list for a console, with colours if the terminal has any."""
     if not console.is_terminal:
         return "\n".join(map(str, rows))
     with console.capture() as captured:

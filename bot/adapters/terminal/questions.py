@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bot.storage.turn_records import TurnRecord
 
 
-SAME_NAME = "Two of these repositories have the same name. Give one another `name` in citebot.toml."
+SAME_NAME = "Two of these repositories have the same name. Set a different `name` for one of them in citebot.toml."
 
 
 @dataclass(frozen=True, kw_only=True)

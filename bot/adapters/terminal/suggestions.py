@@ -1,4 +1,4 @@
-"""Greets somebody at the terminal: what is indexed, who writes the answers, and questions that have an answer."""
+"""Greets somebody at the terminal: the index, the writing model, and questions with known answers."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def wants_events(headers: Headers) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestKey:
-    """Recognises a repeated request; `body` is the checksum of what it asks."""
+    """Recognises a repeated request; `body` is the checksum of its contents."""
 
     person: str
     name: str
@@ -194,7 +194,7 @@ class RepeatedQuestions:
     async def follow(self, key: RequestKey | None, begin: Begin) -> AsyncGenerator[AskEvent, None]:
         """Yield what happens up to the answer, from the beginning; the question is asked if it is new.
 
-        Raises a `RequestProblem` where the key belongs to another question.
+        Raises a `RequestProblem` if the key belongs to another question.
         """
         run = self._find(key) or self._begin(key, begin)
         try:

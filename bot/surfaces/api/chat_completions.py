@@ -67,9 +67,10 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 class ChatCompletions:
     """Serves the chat completions.
 
-    Each request contains the earlier messages. If they end in an answer given here within the last hour, word for word,
-    the question continues the agent's conversation, so that it may be a follow-up, or the reply to a plan. Otherwise,
-    for example after a second try at an earlier question, they are quoted as background.
+    Each request contains the earlier messages. If they end in an answer given here within the last
+    hour, word for word, the question continues the agent's conversation, so it may be a follow-up,
+    or the reply to a plan. Otherwise, for example after a second try at an earlier question, they
+    are quoted as background.
     """
 
     def __init__(self, core: Late[SurfaceCore], repeated: RepeatedQuestions) -> None:

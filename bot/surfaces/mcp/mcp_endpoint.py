@@ -78,7 +78,7 @@ class McpEndpoint:
 
 
 class _Handled(Response):
-    """The answer of the SDK to a request whose body was read."""
+    """The SDK's answer to a request whose body was read."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, read: bytes) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ class _Sink:
         self._descriptor = descriptor
 
     async def write(self, text: str) -> None:
-        """Send a text; one whose client has gone is lost."""
+        """Send a text; it is lost if the client has left."""
         data = text.encode()
         while data:
             try:
@@ -44,10 +44,10 @@ async def _read_lines(descriptor: int) -> AsyncIterator[str]:
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve one client until its input ends. Cancelled, it ends at once, even with calls in progress.
+    """Serve one client until its input ends. If cancelled, it ends at once, even with calls in progress.
 
-    The SDK's own streams wait in threads for the client, and a signal would have to wait for it. What else is printed
-    in this process goes to standard error.
+    The SDK's own streams wait in threads for the client, and a signal would have to wait for it.
+    What else is printed in this process goes to standard error.
     """
     incoming, outgoing = os.dup(0), os.dup(1)
     os.dup2(null := os.open(os.devnull, os.O_RDONLY), 0)

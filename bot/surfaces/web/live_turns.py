@@ -96,10 +96,10 @@ class LiveTurn:
         self._notify()
 
     async def follow(self) -> AsyncGenerator[str, None]:
-        """Yield the text to show, first all that there is, and again after a change, until the turn is over.
+        """Yield the text to show, first all of it, and again after every change, until the turn ends.
 
-        Text comes in parts of any length and at any time. It is shown in smaller ones, at an even pace, none of which
-        ends within a word or markup.
+        Text comes in parts of any length and at any time. It is shown in smaller ones, at an even
+        pace, none of which ends within a word or markup.
         """
         seen, shown = -1, self.text
         while not (self.is_over and seen == self.version):

@@ -33,7 +33,7 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 class PageFiles:
     """Reads the files once and serves them from memory, so that no request path is ever opened.
 
-    A package with a page of its own adds templates and named static files, with their types.
+    A package with its own page adds templates and named static files, with their types.
     """
 
     def __init__(self, package: str = HOME, more: Mapping[str, str] | None = None) -> None:

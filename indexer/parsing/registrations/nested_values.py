@@ -240,6 +240,6 @@ def _nest_sections(sections: list[_Section]) -> Iterator[Value]:
 
 
 def _read_items(text: str, line: int) -> list[Value]:
-    """Read the texts in one line of a list; of a table in it, the name."""
+    """Read the texts in one line of a list; for a table in it, the name."""
     found = _NAMES_IN_TABLES.findall(text) if "{" in text else [one[1] or one[2] for one in _TEXTS.finditer(text)]
     return [Value(line=line, text=one) for one in found]

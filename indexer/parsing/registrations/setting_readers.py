@@ -61,7 +61,7 @@ def _read_remark(name: Node, context: FileContext) -> str:
 
 
 def find_settings_class(base: Node, context: FileContext) -> Iterator[Registration]:
-    """Find the fields of a pydantic class of settings, by its base or, of a plain model, by its name."""
+    """Find the fields of a pydantic settings class, by its base or, for a plain model, by its name."""
     owner = next((each for each in list_surroundings(base) if each.type == "class_definition"), None)
     kind = context.code_of(base).rpartition(".")[2]
     if owner is not None and kind in {"BaseSettings", "BaseModel"}:
