@@ -331,12 +331,7 @@ class CodeIndex:
 
         Loads nothing: without changes, loading would take longer than the rest of the command.
         """
-        catalog = self._catalogs.get()
-        try:
-            generation = None if catalog.is_damaged else catalog.current()
-            counts = catalog.count_rows(generation.id) if generation is not None else {}
-        except DamagedCatalog:
-            return None
+        generation, counts = self._count_current()
         if generation is None or (generation.commit, generation.provenance) != (commit, self._provenance):
             return None
         is_within = counts["files"] <= self._limits.files and OVER.isdisjoint(generation.skipped)
@@ -349,6 +344,15 @@ class CodeIndex:
             return None
         has_vectors = self._main is not None or self._store is not None or self._vectors.is_intact()
         return counts if has_vectors else None
+
+    def _count_current(self) -> tuple[Generation | None, dict[str, int]]:
+        """Read the newest generation and its counts; none of a damaged catalog."""
+        catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
+        try:
+            generation = None if catalog.is_damaged else catalog.current()
+            return generation, catalog.count_rows(generation.id) if generation is not None else nothing
+        except DamagedCatalog:
+            return None, nothing
 
     def _index(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         progress(Progress(stage="listing", done=0, total=0))  # to import and open what is needed takes seconds
@@ -488,7 +492,9 @@ class CodeIndex:
         return await asyncio.to_thread(self._status)
 
     def _status(self) -> IndexStatus:
-        generation, counts, damage = self._describe()
+        generation, counts = self._count_current()
+        is_lost = generation is None and (self._catalogs.get().is_damaged or self._catalogs.was_damaged)
+        damage = (str(self._describe_damage()),) if is_lost else ()
         behind: int | None = None
         problems: tuple[str, ...] = ()
         if generation is not None:
@@ -517,17 +523,6 @@ class CodeIndex:
             warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *lacking, *over),
             branches=(),
         )
-
-    def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
-        """Read the newest generation, its counts and its problems from the catalog."""
-        catalog, nothing = self._catalogs.get(), {"files": 0, "chunks": 0, "symbols": 0}
-        try:
-            generation = None if catalog.is_damaged else catalog.current()
-            counts = catalog.count_rows(generation.id) if generation else nothing
-        except DamagedCatalog:
-            generation, counts = None, nothing
-        is_lost = generation is None and (catalog.is_damaged or self._catalogs.was_damaged)
-        return generation, counts, (str(self._describe_damage()),) if is_lost else ()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """Find the changes since a commit, in all and in the paths, using only the local repository."""

@@ -47,10 +47,9 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Advertised:
-    """A host's advertisement: its branches and all refs with commits, its default, and its redirect."""
+    """A host's advertisement: its branches with commits, its default, and its redirect."""
 
     branches: dict[str, str]
-    refs: dict[str, str]
     default: str | None
     moved: str
 
@@ -143,11 +142,8 @@ class RemoteClone:
         default = next((value for value, _, name in lines if name == "HEAD" and value.startswith("ref: ")), "")
         prefix = "refs/heads/"
         branches = {name.removeprefix(prefix): value for name, value in heads.items() if name.startswith(prefix)}
-        refs = list_commits_by_ref(heads)
-        await asyncio.to_thread(self._note_refs, refs)
-        return _Advertised(
-            branches=branches, refs=refs, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved
-        )
+        await asyncio.to_thread(self._note_refs, list_commits_by_ref(heads))
+        return _Advertised(branches=branches, default=default.removeprefix(f"ref: {prefix}") or None, moved=moved)
 
     def _note_refs(self, refs: dict[str, str]) -> None:
         """Record the host's refs, so that names in questions are looked up locally."""

@@ -85,7 +85,13 @@ async def assemble(
     async def fetch(span: _Span) -> None:
         nonlocal fetched
         async with slots:
-            data = await _read_span(store, span)
+            try:
+                data = await store.read(span.key, span.start, span.end)
+            except KeyError as error:
+                raise SegmentsDamaged(
+                    "A part of the published index is missing in the object store. The local copy is still served; "
+                    "`citebot index --full` on an indexer publishes everything again."
+                ) from error
             await asyncio.to_thread(_write_span, folder, span, data, missing)
             fetched += len(data)
             report(found + sum(block.length for block in span.blocks), listing.size)
@@ -202,16 +208,6 @@ def _make_spans(listing: GenerationListing, missing: Mapping[str, Sequence[_Plac
         span.blocks.append(block)
     if span is not None:
         yield span
-
-
-async def _read_span(store: Bucket, span: _Span) -> bytes:
-    try:
-        return await store.read(span.key, span.start, span.end)
-    except KeyError as error:
-        raise SegmentsDamaged(
-            "A part of the published index is missing in the object store. The local copy is still served; `citebot "
-            "index --full` on an indexer publishes everything again."
-        ) from error
 
 
 def _write_span(folder: Path, span: _Span, data: bytes, missing: Mapping[str, Sequence[_Place]]) -> None:

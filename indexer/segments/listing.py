@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,11 +96,6 @@ class GenerationListing:
         return sum(file.size for file in self.files)
 
 
-def pack_block(data: bytes) -> bytes:
-    """Pack a block for the object store."""
-    return zlib.compress(data, 1)
-
-
 def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
     """Unpack a block and compare it with its hash; `SegmentsDamaged` if they differ."""
     try:
@@ -181,21 +176,16 @@ def _parse_file(fields: Mapping[str, Any], bundles: tuple[Bundle, ...]) -> Liste
         raise ValueError("a size is out of range")
     if not len(places) == -(-size // block_size) == len(digests) / _DIGEST:
         raise ValueError("a file has too few blocks, or too many")
-    blocks = (
+    blocks = tuple(
         Block(digest=digests[place * _DIGEST : (place + 1) * _DIGEST], bundle=bundle, start=start, length=length)
         for place, (bundle, start, length) in enumerate(places)
     )
-    path = _match(_PATH, fields["path"])
-    return ListedFile(path=path, size=size, block_size=block_size, blocks=tuple(_check_places(blocks, bundles)))
-
-
-def _check_places(blocks: Iterable[Block], bundles: tuple[Bundle, ...]) -> Iterable[Block]:
     for block in blocks:
         if not (0 <= block.bundle < len(bundles) and block.start >= 0 and block.length > 0):
             raise ValueError("a block is nowhere")
         if block.start + block.length > bundles[block.bundle].size:
             raise ValueError("a block is past the end of its bundle")
-        yield block
+    return ListedFile(path=_match(_PATH, fields["path"]), size=size, block_size=block_size, blocks=blocks)
 
 
 def _parse_history(fields: Mapping[str, Any]) -> History:

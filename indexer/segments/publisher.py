@@ -8,6 +8,7 @@ import logging
 import re
 import shutil
 import uuid
+import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -33,7 +34,6 @@ from indexer.segments.listing import (
     PackRange,
     decode_listing,
     encode_listing,
-    pack_block,
 )
 from indexer.segments.manifest_store import Manifest, Manifests, find_owner, name_beside
 from indexer.store.catalog import Catalog, Generation
@@ -101,7 +101,7 @@ class BundlePacker:
             block, bundle = self._blocks[digest]
             self._placed[digest] = self._place(block, bundle)
         else:
-            packed = pack_block(data)
+            packed = zlib.compress(data, 1)
             self._placed[digest] = Block(digest=digest, bundle=-1, start=len(self._waiting), length=len(packed))
             self._waiting += packed
             self._members.append(digest)

@@ -50,9 +50,6 @@ class ServerVectors(ChromaCollection):
     def _map_errors(self) -> AbstractContextManager[None]:
         return map_server_errors(self._url)
 
-    def _track_changes(self) -> AbstractContextManager[None]:
-        return map_server_errors(self._url)
-
 
 def check_chroma_server(url: str) -> str:
     """Return the version of a Chroma server; `VectorsUnavailable` if none can be used."""

@@ -166,9 +166,9 @@ class ChromaCollection(ABC):
     def _map_errors(self) -> AbstractContextManager[None]:
         """Map the errors of Chroma and the libraries below it to this package's errors."""
 
-    @abstractmethod
     def _track_changes(self) -> AbstractContextManager[None]:
         """Surround each change with the place's work; maps errors as well."""
+        return self._map_errors()
 
 
 class ChromaVectors(ChromaCollection):
