@@ -601,7 +601,7 @@ def _find_named(path: Path) -> Path | None:
 
 
 def _explain_distrust(file: Path) -> str:
-    """Return why a file that was found may be somebody else's; empty if it cannot."""
+    """Explain why a file may be somebody else's; empty if it cannot be."""
     place = file.parent.resolve()
     if lies_in_repository(place):
         return "it is in a repository, so anybody who can write there could change any setting"

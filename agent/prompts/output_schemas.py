@@ -39,7 +39,7 @@ class ModelForm(BaseModel):
 class SearchOutput(ModelForm):
     """One search of the code."""
 
-    query: str = Field(description="A few words, or names as they would stand in the code.")
+    query: str = Field(description="A few words, or names as in the code.")
     source_types: list[SourceType] = Field(default_factory=list, description="Empty for all.")
     folders: list[str] = Field(default_factory=list, description="Path prefixes, only those listed; empty for all.")
     patterns: list[str] = Field(default_factory=list, description="Globs such as **/*.sql; empty for all.")

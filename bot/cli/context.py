@@ -111,7 +111,7 @@ class CliContext:
         return settings
 
     def choose_table(self, repo: str | None, settings: Settings) -> RepositoryTable:
-        """Choose the repository, which must be one."""
+        """Choose the one repository of the command."""
         from bot.cli.target import choose_table
 
         return choose_table(settings, self.name_repository(repo))
