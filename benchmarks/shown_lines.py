@@ -16,7 +16,7 @@ COMPARED = 120  # characters of a line; longer ones are cut in prompts
 _NUMBERED = re.compile(r"\s{0,8}(\d{1,7})(?:[:|] ?| )(.*)")
 _PATH = re.compile(r"[\w@.+/-]+")
 _PLACED = re.compile(r":?(?:L| lines? )?(\d{1,7})[^\]\s)]*[\])]? ?(.*)")
-_LONGEST_HEADING = 500
+_MAX_HEADING = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +50,7 @@ def find_shown_lines(texts: Sequence[str], files: Collection[str], read: ReadLin
 
 def _find_path(line: str, files: Collection[str]) -> tuple[str, str] | None:
     """Return the first path of a file in a line, and what stands after it."""
-    for word in _PATH.finditer(line[:_LONGEST_HEADING]):
+    for word in _PATH.finditer(line[:_MAX_HEADING]):
         if word[0] in files:
             return word[0], line[word.end() :]
     return None

@@ -21,7 +21,7 @@ from agent.text.citation_markers import find_markers, format_marker, replace_mar
 
 MENDING_SECONDS = 8.0
 MAX_SENTENCES = 12  # of one answer; further ones stay, and are marked
-_LONGEST_SENTENCE = 600
+_MAX_SENTENCE = 600
 _OPENING = re.compile(r"\s*(?:(?:[-*+>]|\d{1,4}[.)])\s+)?")  # of an entry of a list
 _CLOSING = re.compile(r"[.!?:;\u3002\uff01\uff1f]*\Z")
 
@@ -61,7 +61,7 @@ async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) 
     try:
         async with asyncio.timeout(min(MENDING_SECONDS, deps.budget.seconds_left)):
             form = await deps.models.main.generate_structured(messages, MendingOutput, task="check_citations")
-        new = {one.number: clean_model_sentence(one.text[:_LONGEST_SENTENCE], deps.redact) for one in form.sentences}
+        new = {one.number: clean_model_sentence(one.text[:_MAX_SENTENCE], deps.redact) for one in form.sentences}
         check_leaks(new.values(), messages, deps.masked)
     except (ModelError, TimeoutError) as error:
         log.warning("sentences that their lines do not show were not mended: %s", error or type(error).__name__)

@@ -23,7 +23,7 @@ from indexer.types import Location
 READING_SECONDS = 2.0
 MAX_CLAIMS = 40  # of one answer; further ones are not read again
 CLAIMS_PER_CALL = 8
-_LONGEST_CLAIM = 400  # characters
+_MAX_CLAIM = 400  # characters
 _ROOM = {"A": 900, "B": 500}  # characters of lines
 _LONGEST_LINE = 160
 
@@ -73,7 +73,7 @@ def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
     other = fit.quote(best) if best is not None and not (own and is_within(best, own.location)) else None
     passages = {name: _cut(one, _ROOM[name]) for name, one in (("A", own), ("B", other)) if one is not None}
     sentence, words = (
-        to_one_line(deps.redact(MARKER.sub("", text)), longest=_LONGEST_CLAIM) for text in (claim.sentence, claim.words)
+        to_one_line(deps.redact(MARKER.sub("", text)), longest=_MAX_CLAIM) for text in (claim.sentence, claim.words)
     )
     said = sentence if words.rstrip(". ") == sentence.rstrip(". ") else f"{sentence}\nThe part to judge: {words}"
     return Case(

@@ -28,7 +28,7 @@ from agent.state import CitationRef, EvidenceRef
 CUT = "*(The answer was cut here: it reached the length limit.)*"
 BROKEN_OFF = "*(The answer ends here: the language model was interrupted.)*"
 LONGEST_OPENING = 200  # characters without a citation that may yet turn out to be words before a call
-_SHORTEST_OVERLAP = 8  # characters that a continuation repeats
+_MIN_OVERLAP = 8  # characters that a continuation repeats
 # Anyone who answered may go on, or another model in its place.
 _PASSING = (ModelUnavailable, ModelTimeout, QuotaExceeded, BudgetExceeded)
 _CONTINUE = (
@@ -135,7 +135,7 @@ class ModelAnswer:
     def _release_opening(self) -> str:
         """Return the held-back text, without repetitions of the text before it."""
         held, self._opening = self._opening or "", None
-        for length in range(min(len(held), len(self._written)), _SHORTEST_OVERLAP - 1, -1):
+        for length in range(min(len(held), len(self._written)), _MIN_OVERLAP - 1, -1):
             if self._written.endswith(held[:length]):
                 return held[length:]
         return held

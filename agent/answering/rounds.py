@@ -73,7 +73,7 @@ class KeptReply:
 
 
 NO_MODEL = "there is none any more"
-_LONGEST_QUESTION = 300
+_MAX_QUESTION = 300
 # After these the same model may still write an answer when it is asked for nothing else.
 _WORTH_ASKING_PLAINLY = (AnswerEmpty, AnswerMalformed, RequestRefused)
 
@@ -163,7 +163,7 @@ def _follow_calls(
                 "router_output": _decide(state, "investigate"),
             }
         case (_, ClarifyOutput() as asked):
-            question = make_storable(" ".join(asked.question[:2000].split())[:_LONGEST_QUESTION])
+            question = make_storable(" ".join(asked.question[:2000].split())[:_MAX_QUESTION])
             check_leaks([question], messages, deps.masked)
             return {"router_output": {**_decide(state, "clarify"), "clarification": question}}
         case (_, _):

@@ -40,9 +40,9 @@ from agent.text.escaping import dedent, format_code_block, format_code_span, for
 from indexer.types import Location, RepositoryOverview
 
 _PLAIN = "text"  # files without a parsed language
-_LONGEST_QUOTE = 320
+_MAX_QUOTE = 320
 _MAX_LANGUAGES = 3
-_MOST_FILES = 4
+_MAX_FILES = 4
 _MAX_FOLDERS = 8
 _MAX_INNER = 5
 
@@ -53,18 +53,18 @@ async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> Answe
         return await write_places(draft, material)
     code = material.deps.code
     facts = await code.overview()
-    starts = _list_files(draft, "It starts in", [(path, "") for path in facts.starts[:_MOST_FILES]])
+    starts = _list_files(draft, "It starts in", [(path, "") for path in facts.starts[:_MAX_FILES]])
     if material.terms & STARTING and starts:
         draft.say(starts.pop().removeprefix("- "))
     for passage in facts.introduction[:1]:
-        text = format_quote(strip_doc_markup(" ".join(passage.text.split())), longest=_LONGEST_QUOTE)
+        text = format_quote(strip_doc_markup(" ".join(passage.text.split())), longest=_MAX_QUOTE)
         draft.say(f"{text} ({format_code_span(passage.location.path)} {draft.cite_read(passage.location)})")
     languages = [f"{count:,} of {language}" for language, count in facts.languages if language != _PLAIN]
     size = f"{format_count(facts.files, 'file')} with {format_count(facts.lines, 'line')}"
     draft.say(f"{': '.join(filter(None, [size, ', '.join(languages[:_MAX_LANGUAGES])]))}.")
     files = [one for one in await code.files() if "/" not in one.path and one.path not in facts.starts]
     own = [one for one in files if one.language != _PLAIN and one.source_type == "code"]
-    top = sorted(own, key=lambda one: -one.lines)[:_MOST_FILES]
+    top = sorted(own, key=lambda one: -one.lines)[:_MAX_FILES]
     items = [
         *starts,
         *_list_files(draft, "At the top", [(one.path, f" ({format_count(one.lines, 'line')})") for one in top]),

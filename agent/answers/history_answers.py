@@ -208,7 +208,7 @@ def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
 PAGE = 6  # commits, and files, of one answer
 PLACES = 4
 _LINES = 14  # of each side of a place
-_LONGEST_CODE = 160
+_MAX_CODE = 160
 
 
 async def write_comparison(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -337,7 +337,7 @@ def _quote_place(draft: AnswerBuilder, sides: Sequence[EvidenceRef]) -> None:
 
 def _take_lines(ref: EvidenceRef | None) -> list[str]:
     lines = replace_control_characters(ref["doc"]).split("\n")[:_LINES] if ref is not None else []
-    return [line if len(line) <= _LONGEST_CODE else f"{line[: _LONGEST_CODE - 1]}…" for line in lines]
+    return [line if len(line) <= _MAX_CODE else f"{line[: _MAX_CODE - 1]}…" for line in lines]
 
 
 def _describe_rest(ref: EvidenceRef | None, shown: Sequence[str]) -> list[str]:

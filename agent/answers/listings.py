@@ -30,7 +30,7 @@ _CALLED = frozenset({"function", "method"})
 MAX_MENTIONED = 5
 MAX_MEANT = 4  # definitions that a call may mean, each with a mark
 MAX_ASIDES = 3  # tests and examples that are listed beside calls from the code itself
-_MOST_FILES = 3
+_MAX_FILES = 3
 
 
 async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -253,7 +253,7 @@ async def _list_places(
     If some are `left` out, the files with the most of them are named.
     """
     items = [await format_site(draft, material.deps, place) for place in places]
-    files = [format_code_span(path) for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
+    files = [format_code_span(path) for path, _ in Counter(ref["path"] for ref in left).most_common(_MAX_FILES)]
     if (count := total - sum(map(count_calls, places))) > 0:
         items.append(f"- and {count} more" + (f", most of them in {', '.join(files)}" if files else ""))
     draft.say("\n".join(items))
@@ -295,10 +295,10 @@ _PLURALS = {"index": "indexes"}
 _OPTIONS = frozenset({"flag", "environment", "setting"})
 _OF_EVENTS = frozenset({"emitted", "handled"})
 _MIN_IN_FILE = 3
-_LONGEST_DETAIL = 60
-_LONGEST_HELP = 120
+_MAX_DETAIL = 60
+_MAX_HELP = 120
 _LONG = 8  # entries; each of a longer list has one row
-_ROW, _SHORTEST_HELP = 94, 24
+_ROW, _MIN_HELP = 94, 24
 _EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
 
 
@@ -380,7 +380,7 @@ async def list_contract(draft: AnswerBuilder, material: AnswerContext) -> Answer
 
 def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write one place with its surrounding code, and any remaining remarks."""
-    detail = f", {format_code_span(ref['signature'], longest=_LONGEST_DETAIL)}" if ref["signature"] else ""
+    detail = f", {format_code_span(ref['signature'], longest=_MAX_DETAIL)}" if ref["signature"] else ""
     return (
         f"- {format_code_span(ref['symbol'])} in {format_code_span(ref['path'])} {draft.cite(to_location(ref))}{detail}"
     )
@@ -416,7 +416,7 @@ def _format_entry(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = Fal
     detail, mark = _describe_detail(ref), draft.cite(to_location(ref))
     name = format_code_span(ref["symbol"])
     line = f"- {name}{detail} {mark}" if ref["kind"] in _OPTIONS else f"- {name} {mark}{detail}"
-    about = quote_first_sentence(ref, longest=max(_SHORTEST_HELP, _ROW - len(line)) if is_long else _LONGEST_HELP)
+    about = quote_first_sentence(ref, longest=max(_MIN_HELP, _ROW - len(line)) if is_long else _MAX_HELP)
     return f"{line}: {about}" if about else line
 
 
@@ -426,7 +426,7 @@ def _describe_detail(ref: EvidenceRef) -> str:
         return ""
     if ref["kind"] == "event" and value in _OF_EVENTS:
         return f", {value}"
-    span = format_code_span(value, longest=_LONGEST_DETAIL)
+    span = format_code_span(value, longest=_MAX_DETAIL)
     if ref["kind"] in TYPE_KINDS:
         return f", through {span}"
     return f" = {span}" if ref["kind"] in _OPTIONS else f", {span}"

@@ -30,7 +30,7 @@ _WORDS: Mapping[Deed, str] = {
     "corrected": CORRECTED,
 }
 _REMARK = re.compile(r" ?\*\((?:unsourced|unverified|corrected)\)\*(?::.*)?")
-_LONGEST_READ = 4_000  # characters that tell a language
+_MAX_READ = 4_000  # characters that tell a language
 
 
 def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
@@ -43,7 +43,7 @@ def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
 
 def find_language(answer: str) -> str:
     """Guess the language of an answer, English by default."""
-    prose = f" {' '.join(split_spans(answer[:_LONGEST_READ])[0].lower().split())} "
+    prose = f" {' '.join(split_spans(answer[:_MAX_READ])[0].lower().split())} "
     table = _read_table()
     return max(table, key=lambda language: sum(map(prose.count, table[language]["signs"])))
 

@@ -21,7 +21,7 @@ _HEX = re.compile(r"\b0[xX]([0-9a-fA-F]{1,16})\b")
 _SHIFT = re.compile(r"\b1[uUlL]{0,3} ?<< ?(\d{1,2})\b")
 # Of sizes and times: lines may count in smaller ones than a claim does.
 _UNITS = [base**power for base in (1000, 1024, 60) for power in (1, 2, 3, 4)]
-_LONGEST_NUMBER = 20  # digits of one that is divided by these
+_MAX_NUMBER = 20  # digits of one that is divided by these
 _UNIT = re.compile(r"\b[kKMGT](?:i?B|Hz)\b")
 _ID = 7  # digits of an abbreviated commit, which are a part of its name
 _STATUSES = {str(status.value): re.sub(r"\W", "", status.phrase.lower()) for status in HTTPStatus}
@@ -98,7 +98,7 @@ def find_odd_numbers(words: str, said: str) -> frozenset[str]:
 
 def find_values(text: str) -> frozenset[str]:
     """Return the numbers in lines, also as computed values, and in larger units."""
-    values = {int(each) for each in find_numbers(text) if len(each) <= _LONGEST_NUMBER}
+    values = {int(each) for each in find_numbers(text) if len(each) <= _MAX_NUMBER}
     # All bits are set in the last number below a size.
     values |= {int(each, 16) + more for each in _HEX.findall(text) for more in (0, 1)}
     values |= {1 << int(each) for each in _SHIFT.findall(text)}

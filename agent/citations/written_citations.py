@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from indexer.text.linear_patterns import compile_pattern
 
 MAX_CITATIONS = 40
-_LONGEST_ID_RANGE = 20
-_LONGEST_CONNECTIVE = 5  # letters of "and" in any language, between two ids
+_MAX_ID_RANGE = 20
+_MAX_CONNECTIVE = 5  # letters of "and" in any language, between two ids
 _UNTIL = frozenset("a al bis do tot til to until \u00e0 \u0434\u043e".split())  # between two lines
 _LEADING = frozenset("cf confer evidence ref refs see siehe source sources vedi ver vgl voir".split())
 
@@ -78,7 +78,7 @@ class _Reader:
     def _take_id(self, number: int) -> bool:
         if self._found and _DASH.search(self._sign):
             return self._add_range(number)
-        if self._found and (len(self._word) > _LONGEST_CONNECTIVE or not (self._sign or self._word)):
+        if self._found and (len(self._word) > _MAX_CONNECTIVE or not (self._sign or self._word)):
             return False
         self._add(WrittenCitation(number=number))
         return True
@@ -111,7 +111,7 @@ class _Reader:
     def _add_range(self, last: int) -> bool:
         """Add the ids up to the last one of a range (`E10-E12`)."""
         first = self._found[-1].number
-        if self._word or self._has_lines or not first < last <= first + _LONGEST_ID_RANGE:
+        if self._word or self._has_lines or not first < last <= first + _MAX_ID_RANGE:
             return False
         self._found += [WrittenCitation(number=number) for number in range(first + 1, last + 1)]
         return True

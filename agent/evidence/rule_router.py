@@ -111,7 +111,7 @@ _FEWEST_WORDS = 3  # of a message; a shorter one stands everywhere
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 MAX_LINES = 80
 _MAX_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
-_LONGEST_ACRONYM = 5
+_MAX_ACRONYM = 5
 
 
 async def route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
@@ -404,4 +404,4 @@ async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[li
 
 async def _is_exact(word: str, code: SymbolIndex) -> bool:
     """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
-    return not (word.isupper() and len(word) <= _LONGEST_ACRONYM) and await is_defined_exactly(word, code)
+    return not (word.isupper() and len(word) <= _MAX_ACRONYM) and await is_defined_exactly(word, code)

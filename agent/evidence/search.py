@@ -114,7 +114,7 @@ async def search_parts(
 MAX_PLACES = 5
 LEAST_SHARE = 0.4  # of the words; what spells less is about something else
 _NEARLY_BEST = 0.8
-_NEARLY_ALL, _MOST_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
+_NEARLY_ALL, _MAX_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
 _TELLING_WORDS = 3  # of a text that is found whole, after which no part of it is looked for
 _MAX_LINES = 300
 _MAX_READ = 30
@@ -174,7 +174,7 @@ async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool)
     for text in texts:
         for match, hit in await _find_places(code, text):
             is_aside = is_test_or_docs(hit.location.path)
-            least = _MOST_OF_TEXT if match.is_template else _NEARLY_ALL
+            least = _MAX_OF_TEXT if match.is_template else _NEARLY_ALL
             is_nearly_all = match.share >= (1.0 if is_aside else least)
             if not (is_confident_match(text, match) if is_evident else is_nearly_all):
                 continue

@@ -216,7 +216,7 @@ def is_analysis_setting(path: str) -> bool:
 
 MOST_ITERATIONS = 100
 LONGEST_TASK = 4_000  # characters
-_LONGEST_COMMAND = 8_000
+_MAX_COMMAND = 8_000
 _MEGABYTE = 1 << 20
 
 
@@ -257,7 +257,7 @@ class GoalProposal:
         return f"""\
 A goal run on {format_code_span(self.repository)} at `{self.commit[:7]}`: \
 {format_code_span(self.request.task, longest=LONGEST_TASK)}.
-- {self.condition}: {format_code_span(self.command, longest=_LONGEST_COMMAND)}
+- {self.condition}: {format_code_span(self.command, longest=_MAX_COMMAND)}
 - {format_code_span(self.model)} writes code and chooses further commands; each is shown as it runs.
 - All of it runs in a sandbox ({self.mechanism}), on a copy of the commit, without a network. Nothing of yours is \
 changed: the result is a patch that you may apply.

@@ -242,7 +242,7 @@ async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState
     return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "a person ended it"}
 
 
-_LONGEST_STANDING = 8_000
+_MAX_STANDING = 8_000
 _RULES = (
     "You work on a copy of one repository at one commit, in a sandbox without a network, until a check is met. Nothing "
     "you do leaves the copy; a person reads what you changed and may apply it. Look before you change: list the files, "
@@ -257,7 +257,7 @@ def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[cha
     """Begin the conversation: the person's request, and the state of the commit."""
     material = {
         "What the person wants": deps.redact(state.get("task", "")),
-        "How things stand at the commit": deps.redact(standing)[:_LONGEST_STANDING],
+        "How things stand at the commit": deps.redact(standing)[:_MAX_STANDING],
     }
     return [chat.HumanMessage(format_data(material, deps))]
 

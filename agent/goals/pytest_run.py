@@ -16,8 +16,8 @@ from agent.text.escaping import format_count
 
 NO_TESTS, USAGE, NOT_INSTALLED, NO_PYTHON = 5, 4, 97, 127
 MAX_FAILURES = 50
-_LONGEST_ID = 500
-_LONGEST_TEXT = 4_000
+_MAX_ID = 500
+_MAX_TEXT = 4_000
 _LAUNCHER, _FORM, _PROOF = "pytest_launcher.py", "claim_form.py", "claim_proof.py"
 _PYTHON = "python=$(command -v python || command -v python3) && "
 _RUN_TESTS = f'exec "$python" "$SANDBOX_SUPPORT/{_LAUNCHER}" "$SANDBOX_REPORT" "$@"'
@@ -142,7 +142,7 @@ def read_run(done: Execution) -> PytestRun:
             case "finish":
                 finished = line["code"] if isinstance(line.get("code"), int) else None
             case "proof" if proof is None:  # a later one is not ours
-                executed = tuple(str(one)[:_LONGEST_ID] for one in line.get("executed") or ())
+                executed = tuple(str(one)[:_MAX_ID] for one in line.get("executed") or ())
                 reason = _read_text(line, "reason")
                 proof = ClaimProof(holds=line.get("holds") is True, executed=executed, reason=reason)
             case _:
@@ -175,11 +175,11 @@ def _read_failure(line: Mapping[str, Any]) -> PytestFailure:
         id=_read_text(line, "id"),
         path=_read_text(line, "path"),
         line=number if isinstance(number, int) and 0 <= number < 10_000_000 else 0,
-        message=_read_text(line, "message", longest=_LONGEST_TEXT),
-        output=_read_text(line, "output", longest=_LONGEST_TEXT),
+        message=_read_text(line, "message", longest=_MAX_TEXT),
+        output=_read_text(line, "output", longest=_MAX_TEXT),
         raised=_read_text(line, "raised"),
     )
 
 
-def _read_text(line: Mapping[str, Any], name: str, *, longest: int = _LONGEST_ID) -> str:
+def _read_text(line: Mapping[str, Any], name: str, *, longest: int = _MAX_ID) -> str:
     return str(line.get(name) or "")[:longest]

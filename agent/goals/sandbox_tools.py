@@ -22,7 +22,7 @@ from agent.tools.registry import ToolRegistry, make_tool_registry
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 
-_LONGEST_OUTPUT = 5_000  # characters of each of the two
+_MAX_OUTPUT = 5_000  # characters of each of the two
 MAX_SELECTED = 50
 
 
@@ -83,8 +83,8 @@ class BashExec(SandboxTool[BashArguments]):
         if done.exit_code == 137:  # 128 and KILL
             ended = f"It was killed after {done.seconds:.0f} seconds."
         written = (
-            fit_output(done.stdout, deps, most=_LONGEST_OUTPUT),
-            fit_output(done.stderr, deps, most=_LONGEST_OUTPUT),
+            fit_output(done.stdout, deps, most=_MAX_OUTPUT),
+            fit_output(done.stderr, deps, most=_MAX_OUTPUT),
         )
         parts = [f"{name}:\n{text}" for name, text in zip(("Output", "Errors"), written, strict=True) if text]
         return ToolEvidence(text="\n\n".join([ended, *(parts or ["It wrote nothing."])]))
@@ -129,8 +129,8 @@ class RunPytest(SandboxTool[SelectionArguments]):
         return ToolEvidence(text=text[:MAX_CHARACTERS])
 
 
-_LONGEST_PATH = 500
-_LONGEST_FILE = 400_000  # bytes that can be edited in part
+_MAX_PATH = 500
+_MAX_FILE = 400_000  # bytes that can be edited in part
 _MAX_ENTRIES = 400
 _ROOM = 1_000  # characters for text besides the file's own
 OUTSIDE_COPY = "is no path inside the working copy. Give one from the root of the repository, such as src/parser.py."
@@ -154,11 +154,11 @@ def check_folder(path: str) -> str:
 
 FilePath = Annotated[
     str,
-    Field(max_length=_LONGEST_PATH, description="The path from the root of the repository."),
+    Field(max_length=_MAX_PATH, description="The path from the root of the repository."),
     AfterValidator(check_path),
 ]
 FolderPath = Annotated[
-    str, Field(max_length=_LONGEST_PATH, description="The folder; . for the root."), AfterValidator(check_folder)
+    str, Field(max_length=_MAX_PATH, description="The folder; . for the root."), AfterValidator(check_folder)
 ]
 
 
@@ -244,7 +244,7 @@ class FileWrite(SandboxTool[WriteArguments]):
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
         """Name the file: people see its content in the patch."""
-        return deps.redact(f"{self.name}: {args.get('path', '')}"[:_LONGEST_PATH])
+        return deps.redact(f"{self.name}: {args.get('path', '')}"[:_MAX_PATH])
 
     async def run(self, args: WriteArguments, deps: Deps) -> ToolEvidence:
         """Write the file; a replaced passage must appear once."""
@@ -257,10 +257,10 @@ class FileWrite(SandboxTool[WriteArguments]):
 
 
 async def _read_file(path: str, deps: Deps) -> bytes:
-    command = SandboxCommand(argv=("head", "-c", str(_LONGEST_FILE + 1), "--", path))
-    done = await _run(command, path, deps, kept_bytes=2 * _LONGEST_FILE + 4)
-    if len(done.stdout.head) > _LONGEST_FILE:
-        raise CommandFailed(f"{path} is larger than {_LONGEST_FILE:,} bytes. Look at it with bash_exec.")
+    command = SandboxCommand(argv=("head", "-c", str(_MAX_FILE + 1), "--", path))
+    done = await _run(command, path, deps, kept_bytes=2 * _MAX_FILE + 4)
+    if len(done.stdout.head) > _MAX_FILE:
+        raise CommandFailed(f"{path} is larger than {_MAX_FILE:,} bytes. Look at it with bash_exec.")
     return done.stdout.head
 
 

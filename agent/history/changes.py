@@ -39,8 +39,8 @@ _STEMS = ("changelog", "changes", "history", "news", "releases", "release-notes"
 _ENDINGS = frozenset({"", ".md", ".rst", ".txt", ".markdown", ".adoc", ".org"})
 _FOLDERS = frozenset({"", "docs", "doc", "github", "documentation"})
 _MAX_LINES = 20_000
-_MOST_FILES = 3
-_LONGEST_HEADING = 120
+_MAX_FILES = 3
+_MAX_HEADING = 120
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,6}(?:\.\d{1,6}){1,3})(?![\w]*\.\d)", re.IGNORECASE)
 _UNRELEASED = re.compile(r"\b(?:unreleased|upcoming|next|in development|development version|dev)\b", re.IGNORECASE)
 _MARKED = re.compile(r"(?:#{1,4}|={1,4})\s+\S")
@@ -69,7 +69,7 @@ async def find_section(code: SourceFiles, version: str = "", *, after: str = "")
     With a version to come `after`, there may be none.
     """
     wanted, done = _read_numbers(version), _read_numbers(after)
-    for entry in rank_changelogs(await code.files())[:_MOST_FILES]:
+    for entry in rank_changelogs(await code.files())[:_MAX_FILES]:
         lines = (await code.read(entry.path, 1, _MAX_LINES)).text.split("\n")
         for section in list_sections(lines):
             numbers = _read_numbers(section.version)
@@ -105,10 +105,10 @@ def list_sections(lines: Sequence[str]) -> list[Section]:
 
 
 def _is_version_heading(lines: Sequence[str], at: int) -> bool:
-    line = lines[at][:_LONGEST_HEADING]
+    line = lines[at][:_MAX_HEADING]
     if not line.strip() or line[0].isspace() or not (_VERSION.search(line) or _UNRELEASED.search(line)):
         return False
-    after = lines[at + 1][:_LONGEST_HEADING] if at + 1 < len(lines) else ""
+    after = lines[at + 1][:_MAX_HEADING] if at + 1 < len(lines) else ""
     if _MARKED.match(line) or (len(set(after.strip())) == 1 and after[0] in _UNDERLINES and len(after.strip()) > 2):
         return True
     # A line of its own that begins with the version, as plain text files have it.
@@ -123,7 +123,7 @@ def _cut_end(lines: Sequence[str], first: int, end: int) -> int:
 
 
 def _read_version(line: str) -> str:
-    found = _VERSION.search(line[:_LONGEST_HEADING])
+    found = _VERSION.search(line[:_MAX_HEADING])
     return found[1] if found else ""
 
 

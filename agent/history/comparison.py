@@ -268,7 +268,7 @@ def count_comparison(comparison: Comparison) -> dict[str, int]:
     }
 
 
-_MOST_FILES = 12
+_MAX_FILES = 12
 
 
 def describe_history(facts: Mapping[str, str], totals: Mapping[str, int]) -> list[str]:
@@ -327,7 +327,7 @@ def _describe_counts(facts: Mapping[str, str], totals: Mapping[str, int]) -> Ite
         lines = f"+{totals.get('lines added', 0):,} −{totals.get('lines removed', 0):,} lines"
         yield f"{format_count(totals['files changed'], 'file')} changed, {lines}."
     changed = [(name[8:], said) for name, said in facts.items() if name.startswith("changed ")]
-    yield from (f"{path}: {said}." for path, said in changed[:_MOST_FILES])
+    yield from (f"{path}: {said}." for path, said in changed[:_MAX_FILES])
     if facts.get("common commit"):
         yield "The two have no commit in common, so their files are compared as they are."
     if facts.get("parted at"):

@@ -16,7 +16,7 @@ from indexer.types import Definition, Hit, Location
 
 _LONGEST = 300  # characters
 _SEARCHED = 8
-_SHORTEST_TEXT = 3
+_MIN_TEXT = 3
 _OUTER = re.compile(
     r"(?i)(?:the|this|that|these|those|our|your|my|a|an|whole|entire|current|all|der|die|das|den|dem|ein|eine|le|la|les"
     r"|un|une|el|los|las|una)\s+"
@@ -134,7 +134,7 @@ def _find_text(written: str, bare: str) -> str:
     if quoted := _QUOTED.search(written):
         return quoted[1]
     is_name = " " not in bare and (is_code_like(bare) or "-" in bare or bare.isupper())
-    return bare if is_name and len(bare) >= _SHORTEST_TEXT else ""
+    return bare if is_name and len(bare) >= _MIN_TEXT else ""
 
 
 async def _search_target(code: CodeSearch, words: str) -> HistoryTarget | None:

@@ -24,7 +24,7 @@ from indexer.types import Location
 
 MAX_FILES = 60
 MAX_COMMANDS = 24
-_FOREIGN_TERMS, _LEAST_SAID = 2, 3  # words of a question, of which the best command says a third
+_FOREIGN_TERMS, _MIN_SAID = 2, 3  # words of a question, of which the best command says a third
 # Words and commands for each purpose, the plainest word first; its first letters are enough.
 _PURPOSES: dict[str, tuple[str, ...]] = {
     "test": ("test", "check", "spec", "pytest", "unit", "tox", "verify", "jest", "vitest", "tap", "ctest", "probar"),
@@ -123,7 +123,7 @@ def _rank_commands(
         best.setdefault(block, one)
     _, first, _ = next(iter(best.values()), ("", None, 0.0))
     said = match_terms(f"{first.text} {first.body} {first.about}", wanted) if first is not None else ()
-    least = _LEAST_SAID - (purpose == "run")  # half of them, if nothing else determines its purpose
+    least = _MIN_SAID - (purpose == "run")  # half of them, if nothing else determines its purpose
     is_foreign = len(wanted) >= _FOREIGN_TERMS and least * len(said) < len(wanted)
     return [] if is_foreign else list(best.values())
 
@@ -186,7 +186,7 @@ CommandSource = Literal["target", "script", "document", "sentence", "session", "
 
 MAX_LINES = 3_000  # of a file; one that is longer is no build file that a person wrote
 _LONGEST_LINE = 400
-_LONGEST_BLOCK = 20  # lines
+_MAX_BLOCK = 20  # lines
 _SHELLS = frozenset({"", "sh", "bash", "shell", "console", "zsh", "terminal", "shell-session", "shellsession", "text"})
 _FENCE = re.compile(r"[ \t]{0,12}(?:`{3,}|~{3,})[ \t]{0,4}(?P<language>[\w-]{0,20})")
 # Beginnings of shell lines; any other indented block is no command.
@@ -260,7 +260,7 @@ def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pa
                 continue
             inside = itertools.takewhile(
                 lambda below: below.strip() and (below[0] in " \t" or line[0] == "[") and not pattern.match(below),  # noqa: B023 - used at once
-                lines[at + 1 : at + _LONGEST_BLOCK],
+                lines[at + 1 : at + _MAX_BLOCK],
             )
             body = [below.strip().lstrip("@-") for below in inside]
             beside = (line, *lines[max(0, at - 1) : at], *body[:1])
@@ -338,7 +338,7 @@ def _read_block(lines: Sequence[str], start: int, end: int, about: str) -> Itera
 
     If some lines follow a prompt, the others are output or comments.
     """
-    end = min(end, start + _LONGEST_BLOCK)
+    end = min(end, start + _MAX_BLOCK)
     if prompts := [at for at in range(start, end) if _PROMPT.match(lines[at])]:
         end = prompts[-1] + 1
     typed = [line.strip() for line in lines[start:end]]

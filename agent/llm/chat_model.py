@@ -39,7 +39,7 @@ Spend = Callable[[TokenUsage], None]
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
 LONGEST_CALLS = 20_000  # characters of the arguments of a reply's calls
-_SHORTEST_CONTEXT, _LONGEST_CONTEXT = 8_192, 131_072  # tokens
+_MIN_CONTEXT, _MAX_CONTEXT = 8_192, 131_072  # tokens
 _FEWEST_CHARS_PER_TOKEN, _TOKENS_BESIDE = 3, 6_000  # code has short tokens; tools and the answer need room as well
 _CHARS_PER_TOKEN = 4  # for answers that break off before their usage is reported
 
@@ -71,7 +71,7 @@ class LangChainChatModel:
         self._answers = answers or Sampling()
         self._form_sampling = forms or self._answers
         self._building = asyncio.Lock()
-        self._context = _SHORTEST_CONTEXT
+        self._context = _MIN_CONTEXT
         self._built: dict[Sampling, BaseChatModel] = {}
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
@@ -187,7 +187,7 @@ class LangChainChatModel:
         """
         if option := self._spec.provider.context_option:
             needed = sum(len(str(message.content)) for message in messages) // _FEWEST_CHARS_PER_TOKEN + _TOKENS_BESIDE
-            while self._context < min(needed, _LONGEST_CONTEXT):
+            while self._context < min(needed, _MAX_CONTEXT):
                 self._context *= 2
             for model in self._built.values():
                 setattr(model, option, self._context)

@@ -230,7 +230,7 @@ _NO_CALLS = re.compile(
     r"|(?:function call(?:ing|s)|tool (?:use|call(?:ing|s)?)|tools?['\"]?) (?:is|are) "
     r"(?:not (?:supported|enabled)|unsupported)"
 )
-_LONGEST_TEXT = 20_000  # characters of an error
+_MAX_TEXT = 20_000  # characters of an error
 _CUT = frozenset({"MAX_TOKENS", "LENGTH"})
 _UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
 
@@ -266,7 +266,7 @@ def _find_retry_delay(error: BaseException) -> float:
     for each in _iter_causes(error):
         headers = getattr(getattr(each, "response", None), "headers", None)
         written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""
-        found = _SECONDS.fullmatch(written.strip()[:20]) or _RETRY_IN.search(str(each)[:_LONGEST_TEXT])
+        found = _SECONDS.fullmatch(written.strip()[:20]) or _RETRY_IN.search(str(each)[:_MAX_TEXT])
         if found:
             return float(found[1])
     return 0.0

@@ -22,7 +22,7 @@ _LONGEST_SHOWN = 120  # lines of one definition
 _MAX_SHOWN = 240  # lines of all definitions, beyond which each has its first ones
 _MIN_SHOWN = 8
 _MAX_NAMESAKES = 40  # methods of one name whose classes are compared
-_LONGEST_SIGNATURE = 400
+_MAX_SIGNATURE = 400
 _MAX_BASES = 12
 _NAME = re.compile(r"[A-Z]\w{1,80}")
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
@@ -103,7 +103,7 @@ async def _report_bases(look: Look, definitions: Sequence[Definition]) -> None:
     asked = {name for one in due for name in (one.symbol.name, one.symbol.qualified_name)}
     bases: list[Definition] = []
     while due and len(bases) < _MAX_BASES:
-        names = dict.fromkeys(name for one in due for name in _NAME.findall(one.symbol.signature[:_LONGEST_SIGNATURE]))
+        names = dict.fromkeys(name for one in due for name in _NAME.findall(one.symbol.signature[:_MAX_SIGNATURE]))
         fresh = [name for name in names if name not in asked][:_MAX_BASES]
         asked.update(fresh)
         found = [await look.code.definitions(name) for name in fresh]

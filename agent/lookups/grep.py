@@ -26,7 +26,7 @@ LONGEST_LISTED = 160  # characters of a line that a model is shown
 MAX_PATTERNS = 8
 MAX_CONTEXT = 10  # lines on each side
 _MAX_PER_FILE = 5  # lines that a model is shown, as long as other files have some
-_MOST_FILES = 10  # that are named of those of which no line is listed
+_MAX_FILES = 10  # that are named of those of which no line is listed
 
 
 class GrepArguments(Arguments):
@@ -175,8 +175,8 @@ def _name_others(look: Look, lines: Sequence[Match], listed: Sequence[Match]) ->
     """Say which files have how many further lines."""
     left = Counter(one.location.path for one in lines) - Counter(one.location.path for one in listed)
     if left:
-        named = ", ".join(f"{path} ({count})" for path, count in list(left.items())[:_MOST_FILES])
-        others = f" and {format_count(len(left) - _MOST_FILES, 'other file')}" if len(left) > _MOST_FILES else ""
+        named = ", ".join(f"{path} ({count})" for path, count in list(left.items())[:_MAX_FILES])
+        others = f" and {format_count(len(left) - _MAX_FILES, 'other file')}" if len(left) > _MAX_FILES else ""
         look.say(f"Further lines are in {named}{others}. Give a path or a narrower pattern.")
 
 

@@ -18,7 +18,7 @@ from agent.repositories.joined_code import place_path
 from indexer.types import FileEntry, Location
 
 _NAMED_LANGUAGES = 4
-_LONGEST_FIRST = 100  # characters of a first line
+_MAX_FIRST = 100  # characters of a first line
 
 
 class ListArguments(Arguments):
@@ -72,7 +72,7 @@ async def cite_files(look: Look, files: Sequence[ListedEntry]) -> None:
         said = f"({f'{one.language}, ' if one.language else ''}{one.lines} lines)"
         if not look.is_wide:
             first = (await look.code.read(one.path, 1, 1)).text.strip()
-            said = f"{first[:_LONGEST_FIRST]} {said}".strip()
+            said = f"{first[:_MAX_FIRST]} {said}".strip()
         look.cite(ref, said)
 
 

@@ -20,7 +20,7 @@ from agent.repositories.labels import label_ref
 from indexer.types import CommitLog, LogQuery, Revision
 
 MAX_FILE_COMMITS = 200
-_LONGEST_SUBJECT = 200
+_MAX_SUBJECT = 200
 
 
 class HistoryArguments(Arguments):
@@ -81,9 +81,9 @@ def show_commit(revision: Revision, look: Look) -> FoundCommit:
     """Describe a commit, with names but without email addresses."""
     return FoundCommit(
         commit=revision.sha,
-        author=look.mask(revision.author)[:_LONGEST_SUBJECT],
+        author=look.mask(revision.author)[:_MAX_SUBJECT],
         date=format_day(revision.committed_at),
-        subject=look.mask(revision.subject)[:_LONGEST_SUBJECT],
+        subject=look.mask(revision.subject)[:_MAX_SUBJECT],
     )
 
 

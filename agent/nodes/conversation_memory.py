@@ -17,8 +17,8 @@ from agent.state import (
 from agent.text.code_marks import find_open_fence
 
 MAX_TURNS = 40
-_LONGEST_QUESTION = 1000
-_LONGEST_ANSWER = 4000
+_MAX_QUESTION = 1000
+_MAX_ANSWER = 4000
 
 
 async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -58,7 +58,7 @@ def make_remembered_turn(question: str, answer: Answer, *, run_id: str, asked_at
         for one in answer.citations
     ]
     return {
-        "question": question[:_LONGEST_QUESTION],
+        "question": question[:_MAX_QUESTION],
         "answer": _cut_answer(answer.text),
         "intent": answer.intent,
         "citations": citations,
@@ -106,7 +106,7 @@ def _is_name_missing(decision: RouterDecision, metadata: RetrievalMetadata) -> b
 def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
     citations = state.get("citations", [])
     return {
-        "question": deps.redact(split_background(state.get("user_query", ""))[0])[:_LONGEST_QUESTION],
+        "question": deps.redact(split_background(state.get("user_query", ""))[0])[:_MAX_QUESTION],
         "answer": _cut_answer(state.get("final_answer", "")),
         "intent": state.get("intent", "new_question"),
         "citations": citations,
@@ -122,11 +122,11 @@ def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
 
 def _cut_answer(answer: str) -> str:
     """Cut a long answer between paragraphs, outside code blocks."""
-    if len(answer) <= _LONGEST_ANSWER:
+    if len(answer) <= _MAX_ANSWER:
         return answer
     kept: list[str] = []
     paragraphs = answer.split("\n\n")
-    while paragraphs and sum(map(len, kept)) + len(paragraphs[0]) <= _LONGEST_ANSWER - 2 * len(kept) - 2:
+    while paragraphs and sum(map(len, kept)) + len(paragraphs[0]) <= _MAX_ANSWER - 2 * len(kept) - 2:
         kept.append(paragraphs.pop(0))
     while kept and find_open_fence("\n\n".join(kept)):
         kept.pop()

@@ -24,7 +24,7 @@ SURE_SHARE = 0.6  # of them, and no model need be asked
 MAX_GRADED = 8
 MAX_READ = 30  # by a model that writes the answer, as far as they fit its prompt
 MAX_SEARCHES = 3  # rounds of searching, the first included
-_LONGEST_QUERY = 300
+_MAX_QUERY = 300
 _FEW_TERMS = 3
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ def _decide_grade(form: GradeOutput | None, share: float, state: AgentState) -> 
 
 def _read_better_query(form: GradeOutput | None) -> str:
     query = form.better_query if form is not None else ""
-    line = " ".join(query[: 4 * _LONGEST_QUERY].split())[:_LONGEST_QUERY]
+    line = " ".join(query[: 4 * _MAX_QUERY].split())[:_MAX_QUERY]
     return make_storable(line)
 
 

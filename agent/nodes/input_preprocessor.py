@@ -44,7 +44,7 @@ from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
 MAX_LISTED = 20
-_LONGEST_STANDALONE = 1000
+_MAX_STANDALONE = 1000
 # Words that may lean on what was said before, where no pattern is sure that they do.
 _LEANING = re.compile(
     r"\b(?:it|its|that|this|these|those|they|them|there|same|other|another|else|more|instead|above|previous|earlier|last"
@@ -138,7 +138,7 @@ def _lean_on_history(written: str, resolved: str, intent: Intent, history: Seque
         return ("follow_up_with_retrieval" if is_brief else intent), written
     if not find_content_terms(written):
         return "follow_up", written
-    return "follow_up_with_retrieval", f"{written} {history[-1]['question']}"[:_LONGEST_STANDALONE]
+    return "follow_up_with_retrieval", f"{written} {history[-1]['question']}"[:_MAX_STANDALONE]
 
 
 def _complete_from_thread(question: str, messages: Sequence[str]) -> str:
@@ -215,7 +215,7 @@ async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps,
     except ModelError as error:
         log.warning("the question is treated as a new one: %s", error)
         return "new_question", question
-    alone = make_storable(clean_question(strip_invisible(form.standalone[:_LONGEST_STANDALONE])))
+    alone = make_storable(clean_question(strip_invisible(form.standalone[:_MAX_STANDALONE])))
     if form.intent == "follow_up_with_retrieval":
         return (form.intent, alone) if alone else ("new_question", question)
     return form.intent, question

@@ -33,10 +33,10 @@ from agent.tools.registry import ToolCallResult, ToolCalls, add_flags, append_to
 MAX_REQUESTS = 3
 MAX_CALLS = 4
 MAX_FILTERS = 5
-_LONGEST_QUERY = 300
-_LONGEST_SENTENCE = 300
-_LONGEST_ARGUMENTS = 20_000
-_LONGEST_SCHEMA = 400
+_MAX_QUERY = 300
+_MAX_SENTENCE = 300
+_MAX_ARGUMENTS = 20_000
+_MAX_SCHEMA = 400
 MAX_PLACES = 30
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ async def _translate(question: str, deps: Deps) -> str:
     except ModelError as error:
         log.warning("the question is searched for in its own language: %s", error)
         return ""
-    return _clean_line(form.query, _LONGEST_QUERY)
+    return _clean_line(form.query, _MAX_QUERY)
 
 
 def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
@@ -120,7 +120,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
         return None
     # Tools that need approval are listed first: choosing one asks the person.
     tools = deps.tools.menu(deps, asking=True)
-    menu = [f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_LONGEST_SCHEMA]}" for tool in tools]
+    menu = [f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_MAX_SCHEMA]}" for tool in tools]
     found = [f"{format_place(ref)} {ref['symbol'][:120]}" for ref in state.get("retrieved", [])[:MAX_PLACES]]
     material = {
         "The repository": tree,
@@ -158,13 +158,13 @@ def _make_decision(form: RouterOutput, state: AgentState, tools: set[str], *, ca
     made = decide_retrieval(
         requests if form.route == "retrieve" else [],
         fast_path=False,
-        reasoning=_clean_line(form.reasoning, _LONGEST_SENTENCE),
+        reasoning=_clean_line(form.reasoning, _MAX_SENTENCE),
     )
     return {
         **made,
         "route": form.route,
         "calls": calls if form.route == "use_tool" else [],
-        "clarification": _clean_line(form.clarification, _LONGEST_SENTENCE) if form.route == "clarify" else "",
+        "clarification": _clean_line(form.clarification, _MAX_SENTENCE) if form.route == "clarify" else "",
     }
 
 
@@ -173,14 +173,14 @@ def _make_requests(forms: Sequence[SearchOutput], state: AgentState) -> list[Ret
     done = set(_list_searched(state))
     requests: dict[str, RetrievalRequest] = {}
     for form in forms[:MAX_REQUESTS]:
-        query = _clean_line(form.query, _LONGEST_QUERY)
+        query = _clean_line(form.query, _MAX_QUERY)
         if not query or query in done:
             continue
         request = request_search(
             query,
             patterns=_clean_filters(form.patterns),
             source_types=list(dict.fromkeys(form.source_types))[:MAX_FILTERS],
-            reasoning=_clean_line(form.reasoning, _LONGEST_SENTENCE),
+            reasoning=_clean_line(form.reasoning, _MAX_SENTENCE),
         )
         requests.setdefault(query, {**request, "folders": [one.strip("/") for one in _clean_filters(form.folders)]})
     return list(requests.values())
@@ -191,7 +191,7 @@ def _clean_filters(values: Sequence[str]) -> list[str]:
 
 
 def _parse_call(form: CallOutput) -> ToolRequest | None:
-    if len(form.arguments) > _LONGEST_ARGUMENTS:
+    if len(form.arguments) > _MAX_ARGUMENTS:
         return None
     try:
         args = json.loads(form.arguments or "{}")
@@ -202,7 +202,7 @@ def _parse_call(form: CallOutput) -> ToolRequest | None:
 
 def _decide_without_model(state: AgentState) -> RouterDecision:
     """Search once more with a better query if there is one, else write with the evidence so far."""
-    better = _clean_line(state.get("better_query", ""), _LONGEST_QUERY)
+    better = _clean_line(state.get("better_query", ""), _MAX_QUERY)
     if better and better not in _list_searched(state):
         return decide_retrieval(
             [request_search(better, reasoning="a better query")], fast_path=False, reasoning="a better query"

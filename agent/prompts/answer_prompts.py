@@ -31,9 +31,9 @@ MAX_TURNS = 5
 _FEWEST_TURNS = 2  # that are left when the oldest are dropped: several at once, so that prompts seldom begin again
 MAX_PLACES = 6
 MAX_FINDINGS = 8_000
-_LONGEST_ANSWER = 1_000
-_LONGEST_NEWEST = 4_000  # the answer that a question most likely leans on; its rest stands beside the question
-_LONGEST_REPEATED = 400  # characters of a question that is said once more below the evidence
+_MAX_ANSWER = 1_000
+_MAX_NEWEST = 4_000  # the answer that a question most likely leans on; its rest stands beside the question
+_MAX_REPEATED = 400  # characters of a question that is said once more below the evidence
 MAX_CONVENTIONS = 2_400
 CONVENTIONS = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md")  # the first that there is
 # A line of ours around an answer: that it was cut, or written without a model.
@@ -251,7 +251,7 @@ def describe_material(
         "The evidence": evidence or "none was found",
         "What is not there": absent,
         "What was searched for": "\n".join(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
-        "The question again": question if evidence and len(question) <= _LONGEST_REPEATED else "",
+        "The question again": question if evidence and len(question) <= _MAX_REPEATED else "",
     }
 
 
@@ -294,12 +294,12 @@ def format_past_turns(state: AgentState, deps: Deps) -> str:
 def format_last_rest(state: AgentState, deps: Deps) -> str:
     """Return the part of the last answer that the list of past turns omits."""
     history = state.get("conversation_history", [])
-    return deps.redact(_clean_answer(history[-1])[_LONGEST_ANSWER:_LONGEST_NEWEST]) if history else ""
+    return deps.redact(_clean_answer(history[-1])[_MAX_ANSWER:_MAX_NEWEST]) if history else ""
 
 
 def _format_turn(turn: PastTurn) -> str:
     places = ", ".join(dict.fromkeys(map(describe_place, turn["citations"][:MAX_PLACES])))
-    answer = _clean_answer(turn)[:_LONGEST_ANSWER]
+    answer = _clean_answer(turn)[:_MAX_ANSWER]
     return f"Question: {turn['question']}\nAnswer: {answer}" + (f"\nPlaces: {places}" if places else "")
 
 
@@ -312,9 +312,9 @@ def _clean_answer(turn: PastTurn) -> str:
 MAX_CHARACTERS = 1_800  # 600 tokens where paths make for three characters each
 MAX_JOINED_CHARACTERS = 4_500  # of several repositories together
 JOINED = "Several repositories are asked about. A path begins with the folder of its repository:"
-_LONGEST_SENTENCE = 300
+_MAX_SENTENCE = 300
 _MAX_LINES = 200
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 _MAX_INNER = 10  # folders in a folder that are named
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
@@ -334,7 +334,7 @@ async def format_overview(deps: Deps) -> str:
         f"Below {home.label}/: {await _describe_repository(deps, home.code, min(room, MAX_CHARACTERS))}"
         for home in homes
     ]
-    missing = [f"{to_one_line(name, longest=_LONGEST_NAME)} cannot be read now." for name in deps.code.missing]
+    missing = [f"{to_one_line(name, longest=_MAX_NAME)} cannot be read now." for name in deps.code.missing]
     return "\n\n".join([JOINED, *parts, *missing])
 
 
@@ -359,10 +359,10 @@ def _list_facts(name: str, commit: Commit, facts: RepositoryOverview) -> list[st
         if below:
             inner.setdefault(parent, []).append((below, files))
     first = [
-        f"{to_one_line(name, longest=_LONGEST_NAME)} at commit {commit.sha[:12]} of {format_day(commit.committed_at)}",
+        f"{to_one_line(name, longest=_MAX_NAME)} at commit {commit.sha[:12]} of {format_day(commit.committed_at)}",
         f"{facts.files:,} files, {facts.lines:,} lines: {languages}",
         f"README: {_take_sentence(' '.join(one.text for one in facts.introduction))}" if facts.introduction else "",
-        f"It starts from: {', '.join(to_one_line(path, longest=_LONGEST_NAME) for path in facts.starts)}"
+        f"It starts from: {', '.join(to_one_line(path, longest=_MAX_NAME) for path in facts.starts)}"
         if facts.starts
         else "",
         "Folders, with the number of files below them:" if top else "",
@@ -374,11 +374,11 @@ def _format_folder(path: str, files: int, below: Sequence[tuple[str, int]]) -> s
     """Write a top folder on a line with its folders, the largest first."""
     inside = ", ".join(f"{to_one_line(name, longest=40)}/ {count}" for name, count in below[:_MAX_INNER])
     more = f" and {len(below) - _MAX_INNER} more" if len(below) > _MAX_INNER else ""
-    own = f"{to_one_line(path, longest=_LONGEST_NAME)}/ {files}"
+    own = f"{to_one_line(path, longest=_MAX_NAME)}/ {files}"
     return f"{own} ({inside}{more})" if inside else own
 
 
 def _take_sentence(text: str) -> str:
-    line = to_one_line(text[: 4 * _LONGEST_SENTENCE], longest=_LONGEST_SENTENCE)
+    line = to_one_line(text[: 4 * _MAX_SENTENCE], longest=_MAX_SENTENCE)
     end = _SENTENCE_END.search(line)
     return line[: end.end()] if end else line

@@ -23,7 +23,7 @@ CLOSE_SHARE = 0.4  # of the best hit's score, below which a hit is not shown
 DEFINITION_CHARS = 4_000  # of the first definition that was looked up; each further one has half of it, but ...
 LEAST_DEFINITION_CHARS = 1_000
 RELEVANT_MEMBERS = 3  # of a file that was asked for, beside its outline
-_LONGEST_SIGNATURE = 12  # lines
+_MAX_SIGNATURE = 12  # lines
 _DOC_QUOTES = ('"""', "'''", '"', "/**", "///", "//!")
 
 
@@ -123,7 +123,7 @@ def find_header(lines: Sequence[str], signature: str) -> list[int]:
     name = next(reversed(signature.partition("(")[0].split()), "")
     begin = next((at for at, line in enumerate(lines) if name and name in line), 0)
     end, depth = begin, 0
-    for at in range(begin, min(begin + _LONGEST_SIGNATURE, len(lines))):
+    for at in range(begin, min(begin + _MAX_SIGNATURE, len(lines))):
         depth += lines[at].count("(") - lines[at].count(")")
         end = at
         if depth <= 0:

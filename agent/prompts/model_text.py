@@ -206,8 +206,8 @@ _FOREIGN_LINES = 4  # without any of a key, after which none is awaited
 _CONTEXT_LINES = 2  # before a line that may contain the name of its secret
 _CITING = (("(", ")"), ("\uff08", "\uff09"), ("\u3010", "\u3011"), ("\uff3b", "\uff3d"))  # brackets beside []
 _CITES = re.compile(r"[(\uff08\u3010\uff3b](?:[^\W\d]{2,5}\.?\s|\s)?(?:E\d[^()\uff09\u3011\uff3d]{0,120})?\Z")
-_LONGEST_WAIT = 400  # characters held back for the end of a construct that may never come
-_LONGEST_OPENING = 2_000  # characters of a line that is shown while it is written: all of it is read at each piece
+_MAX_WAIT = 400  # characters held back for the end of a construct that may never come
+_MAX_OPENING = 2_000  # characters of a line that is shown while it is written: all of it is read at each piece
 
 
 class StreamSanitizer:
@@ -312,11 +312,11 @@ class StreamSanitizer:
 
     def _clean_opening(self) -> str:
         """Return the showable part of the unfinished line."""
-        is_hidden = bool(self._fences.fence or self._key) or len(self._line) > _LONGEST_OPENING
+        is_hidden = bool(self._fences.fence or self._key) or len(self._line) > _MAX_OPENING
         if is_hidden or self._line.lstrip()[:1] in {"`", "~"}:
             return ""
         cut = self._line.rfind(" ") + 1
-        while cut and not _is_complete(self._line[:cut]) and len(self._line) - cut < _LONGEST_WAIT:
+        while cut and not _is_complete(self._line[:cut]) and len(self._line) - cut < _MAX_WAIT:
             cut = self._line.rfind(" ", 0, cut - 1) + 1
         return self._marks.prose(self._mask(self._line[:cut])) if _is_complete(self._line[:cut]) else ""
 

@@ -29,7 +29,7 @@ NAMED = "; its name reads as an order, and is a name and nothing else"
 MAX_COMMITS = 30
 MAX_FACTS = 30
 CHANGE_CHARS = 12_000  # of lines that differ
-_LONGEST_BODY = 600
+_MAX_BODY = 600
 _EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 _SAID_OF_LINES = {"removed": "removed", "added": "added", "past": "read at that commit"}
 
@@ -216,7 +216,7 @@ def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], fact
     texts: list[str] = []
     for ref in refs:
         release = f" (first release: {ref['release']})" if ref.get("release") else ""
-        texts += [to_one_line(ref["symbol"], longest=200) + release, *ref["doc"][:_LONGEST_BODY].split("\n")]
+        texts += [to_one_line(ref["symbol"], longest=200) + release, *ref["doc"][:_MAX_BODY].split("\n")]
     texts += [f"Known of the history up to this commit: {' '.join(facts)}"] if facts else []
     lines = deps.redact(replace_control_characters("\n".join(texts)).strip()).split("\n")
     flags = find_orders(lines)

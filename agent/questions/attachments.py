@@ -15,7 +15,7 @@ MAX_ATTACHED = 200_000  # characters of one text that are looked at
 MAX_EXCERPT = 9_000  # characters of all texts together that a model is shown
 MAX_ERROR = 3_000  # characters of an error with its stack trace
 _LONGEST_LINE = 500
-_LONGEST_NAME = 120
+_MAX_NAME = 120
 
 _DEFINITION = compile_pattern(
     r"(?m)^[ \t]*(?:(?:export|public|private|protected|static|async|abstract|final|pub|default)[ \t]+)*"
@@ -67,7 +67,7 @@ def _make_excerpt(attached: AttachedText, room: int) -> TextExcerpt:
     said = parse_pasted_error(error)
     is_error = bool(parse_frames(error)) or (said is not None and said.is_evident)
     return {
-        "name": " ".join(attached.name.split())[:_LONGEST_NAME],
+        "name": " ".join(attached.name.split())[:_MAX_NAME],
         "text": _fit_lines(lines, first, end, room),
         "error": error if is_error else "",
     }

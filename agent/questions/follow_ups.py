@@ -119,9 +119,9 @@ _AROUND_RUNS = frozenset(
     have how i in is it its just last long many me much my now of ok on or out really say says so tell that the then
     they this to too up us use used using was we were what which why with yet you your""".split()
 )
-_LONGEST_ABOUT_RUN = 100
+_MAX_ABOUT_RUN = 100
 _ANY_WORD = re.compile(r"[^\W\d_]{1,40}")
-_LONGEST_SELECTION = 100
+_MAX_SELECTION = 100
 _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means on its own
 
 
@@ -139,7 +139,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
     if history and (place := _read_narrowing(line)):
         return f"{history[-1]['question'].rstrip('?.! ')} {place}"
     turn = next((turn for turn in reversed(history) if turn["citations"]), None)
-    if turn is None or len(line) > _LONGEST_SELECTION:
+    if turn is None or len(line) > _MAX_SELECTION:
         return None
     if _MORE.fullmatch(line):
         return _format_citation(turn["citations"][0])
@@ -163,8 +163,8 @@ def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuatio
     """Return where "more" continues after the last answer; None if nothing was left out, or the message asks
     for more than that.
     """
-    line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
-    if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
+    line = " ".join(question[: 2 * _MAX_SELECTION].split()).strip("?.!… ")
+    if not history or len(line) > _MAX_SELECTION or not _NEXT.fullmatch(line):
         return None
     return history[-1].get("more")
 
@@ -231,7 +231,7 @@ def find_run_turn(question: str, history: Sequence[PastTurn]) -> PastTurn | None
     An ambiguous message ("did it pass?") is about the run only if nothing was said since.
     """
     run = next((turn for turn in reversed(history) if turn["intent"] == "goal"), None)
-    if run is None or len(question) > _LONGEST_ABOUT_RUN:
+    if run is None or len(question) > _MAX_ABOUT_RUN:
         return None
     words = _ANY_WORD.findall(question.lower())
     about = _OF_RUNS | _OF_RUN_JUST_NOW if run is history[-1] else _OF_RUNS

@@ -37,8 +37,8 @@ _ORDERS = compile_pattern(
 _NO_OBJECT = frozenset({"error", "failed", "failure", "timed"})  # "Read failed" is no order
 _DID_YOU_MEAN = compile_pattern(r"(?i)[.!:'\")]\s+did you mean\b[^\n?]*\?\s*$")
 _WORD = re.compile(r"[^\W_]+")
-_SHORTEST_MESSAGE = 4
-_LONGEST_ASKING = 2_000  # characters
+_MIN_MESSAGE = 4
+_MAX_ASKING = 2_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +74,7 @@ def find_quoted_messages(question: str) -> list[str]:
 
 def is_asking(text: str) -> bool:
     """Whether a text reads like a question or an order, not like a program's "did you mean"."""
-    said = _DID_YOU_MEAN.sub("", text[:_LONGEST_ASKING])
+    said = _DID_YOU_MEAN.sub("", text[:_MAX_ASKING])
     order = _ORDERS.match(said)
     return bool(_ASKS.search(said)) or (order is not None and order["object"].lower() not in _NO_OBJECT)
 
@@ -91,7 +91,7 @@ def parse_literal(query: str) -> Literal | None:
 
 def make_literal_query(literal: Literal) -> str:
     """Make the query to find a text: a flag of one letter ranks nothing alone."""
-    short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
+    short = not literal.is_message and len(literal.text) < _MIN_MESSAGE
     return f"{literal.text} option command line argument parser" if short else literal.text
 
 

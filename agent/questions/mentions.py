@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from agent.questions.intents.placeholders import separate_scripts
 
 MAX_NAMES = 4
-_LONGEST_LINKED = 4_000  # characters
+_MAX_LINKED = 4_000  # characters
 
 # Every pattern starts at a word's edge and repeats within bounds, so that no question makes it slow.
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
@@ -94,7 +94,7 @@ def find_mentions(question: str) -> Mentions:
 
 def replace_links(text: str) -> str:
     """Replace links to lines on a code host by path and lines."""
-    return _LINK.sub(lambda found: _format_linked(*found.group("path", "start", "end")), text[:_LONGEST_LINKED])
+    return _LINK.sub(lambda found: _format_linked(*found.group("path", "start", "end")), text[:_MAX_LINKED])
 
 
 def find_linked_lines(text: str) -> tuple[PathMention, ...]:
@@ -106,7 +106,7 @@ def find_linked_lines(text: str) -> tuple[PathMention, ...]:
             end_line=max(int(link["start"]), int(link["end"] or 0)),
             commit=link["ref"].lower(),
         )
-        for link in _LINK.finditer(text[:_LONGEST_LINKED])
+        for link in _LINK.finditer(text[:_MAX_LINKED])
         if link["start"] and _SHA.fullmatch(link["ref"])
     )
     return tuple(dict.fromkeys(found))[:MAX_NAMES]

@@ -14,8 +14,8 @@ from indexer.text.linear_patterns import compile_pattern
 MAX_TEXTS = 10  # that are looked for
 _LONGEST = 8_000  # characters that are looked at
 _LONGEST_LINE = 1_000
-_LONGEST_LOGGED, _FEWEST_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
-_LONGEST_MESSAGE = 400
+_MAX_LOGGED, _FEWEST_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
+_MAX_MESSAGE = 400
 _FEWEST_WORDS, _FEWEST_LETTERS = 2, 8
 _FEWEST_UNMARKED = 3  # words of a text without the form of program output
 _BEFORE_FAILURE, _AFTER_FAILURE = 40, 8  # lines
@@ -134,7 +134,7 @@ def find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
 
 def cut_log(text: str, most: int) -> str | None:
     """Cut a log to its last failure, with remarks in its first and last lines; None for anything else."""
-    lines = [line[:_LONGEST_LOGGED] for line in text.splitlines()]
+    lines = [line[:_MAX_LOGGED] for line in text.splitlines()]
     first, end = find_last_failure(lines)
     if not end or len(lines) < _FEWEST_LOGGED:
         return None
@@ -248,4 +248,4 @@ def _make_error(text: str, found: re.Match[str]) -> PastedError:
 
 def cut_message(message: str) -> str:
     """Return a message on one line, shortened if it is very long."""
-    return " ".join(message.split())[:_LONGEST_MESSAGE]
+    return " ".join(message.split())[:_MAX_MESSAGE]

@@ -14,7 +14,7 @@ _MAX_PARTS = 3
 _LONGEST = 600
 _MIN_WORDS = 3
 _MIN_OF_ITEM = 2  # words of a question in a list
-_LONGEST_PREFACE = 6  # words, such as "two quick things:"
+_MAX_PREFACE = 6  # words, such as "two quick things:"
 _QUOTED = re.compile(r"`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"")
 _END = re.compile(r"\n\s*|(?<=[?？])\s*(?=\S)|(?<=[.!;:])\s+(?=\S)|(?<=[。！])(?=\S)")
 _LIST_MARK = re.compile(r"(?:(?<=\s)|^)(?:\(?[1-5a-c]\)|[1-5]\.(?=\s)|[-*•](?=\s))\s*")
@@ -103,7 +103,7 @@ def _drop_thanks(text: str) -> str:
 
 
 def _is_preface(text: str) -> bool:
-    return text.endswith(":") and len(text.split()) <= _LONGEST_PREFACE
+    return text.endswith(":") and len(text.split()) <= _MAX_PREFACE
 
 
 def _split_joined(question: str) -> list[str]:

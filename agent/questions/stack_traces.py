@@ -9,8 +9,8 @@ from itertools import islice
 from indexer.text.linear_patterns import compile_pattern
 
 MAX_FRAMES = 40
-_LONGEST_PATH = 400
-_LONGEST_MESSAGE = 300
+_MAX_PATH = 400
+_MAX_MESSAGE = 300
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,7 @@ def parse_frames(text: str) -> tuple[StackFrame, ...]:
     for pattern in _OTHERS:
         # The first frames only: each may be looked for up to the end of the text.
         first = islice(pattern.finditer(text), MAX_FRAMES)
-        frames = [_make_frame(found) for found in first if len(found["path"]) <= _LONGEST_PATH]
+        frames = [_make_frame(found) for found in first if len(found["path"]) <= _MAX_PATH]
         # Any `file.go:12` looks like one of Go's frames.
         is_trace = pattern is not _GO or len(frames) > 1 or "goroutine " in text or "panic:" in text
         if frames and is_trace:
@@ -93,7 +93,7 @@ def parse_error_name(text: str) -> str:
 def parse_error_message(text: str) -> str:
     """Return the error message of a stack trace, or an empty string."""
     found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
-    messages = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
+    messages = [message.strip() for message in found if len(message) <= _MAX_MESSAGE]
     return messages[-1] if messages else ""
 
 

@@ -21,7 +21,7 @@ _STOP = frozenset(
 _WORD = re.compile(r"[^\W_]+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MAX_TERMS = 40
-_LONGEST_KNOWN = 40
+_MAX_KNOWN = 40
 _KEPT = 3  # letters of a word that its stem always keeps
 
 
@@ -72,7 +72,7 @@ def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
 
 
 def _find_stems(word: str) -> frozenset[str]:
-    return _known_stems(word) if len(word) <= _LONGEST_KNOWN else _compute_stems(word)
+    return _known_stems(word) if len(word) <= _MAX_KNOWN else _compute_stems(word)
 
 
 def _compute_stems(word: str) -> frozenset[str]:

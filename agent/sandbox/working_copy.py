@@ -27,8 +27,8 @@ from agent.sandbox.patch import FileChange, FileVersion, format_change, hash_blo
 
 _LINK, _SUBMODULE, _PROGRAM, _FILE = "120000", "160000", "100755", "100644"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_MOST_BYTES, _MOST_FILES = 512 << 20, 50_000  # of a commit
-_MOST_OF_FILE, _MOST_CHANGED = 128 << 20, 16 << 20  # bytes of a file that is read back, and of all that changed
+_MOST_BYTES, _MAX_FILES = 512 << 20, 50_000  # of a commit
+_MAX_OF_FILE, _MAX_CHANGED = 128 << 20, 16 << 20  # bytes of a file that is read back, and of all that changed
 # Leftovers of tools, which nobody would commit.
 _LEFT_BEHIND = frozenset(b"__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv".split())
 
@@ -82,10 +82,10 @@ class WorkingCopy:
         """
         files, omissions = self._list_files()
         size = sum(file.size or 0 for file in files.values())
-        if size > _MOST_BYTES or len(files) > _MOST_FILES:
+        if size > _MOST_BYTES or len(files) > _MAX_FILES:
             raise WorkingCopyError(
                 f"The commit has {len(files):,} files of {size / 1e6:,.0f} MB in all; a working copy may have "
-                f"{_MOST_FILES:,} of {_MOST_BYTES / 1e6:,.0f} MB. Choose a smaller repository."
+                f"{_MAX_FILES:,} of {_MOST_BYTES / 1e6:,.0f} MB. Choose a smaller repository."
             )
         try:
             self._folder.mkdir(mode=0o700)
@@ -119,9 +119,9 @@ class WorkingCopy:
                 continue
             changed[path] = version
             size += len(version.content)
-            if size > _MOST_CHANGED:
+            if size > _MAX_CHANGED:
                 raise WorkingCopyError(
-                    f"The changed files take more than {_MOST_CHANGED >> 20} MB, too much for a patch."
+                    f"The changed files take more than {_MAX_CHANGED >> 20} MB, too much for a patch."
                 )
         old = dict(self._objects.iter_blobs({files[path].sha for path in changed if path in files}))
         return [
@@ -209,9 +209,9 @@ def _read_version(entry: FolderEntry) -> FileVersion | None:
     """Read a file or a link; None for pipes and similar, which no commit can contain."""
     if not (stat.S_ISREG(entry.status.st_mode) or stat.S_ISLNK(entry.status.st_mode)):
         return None
-    content = entry.read(_MOST_OF_FILE)
+    content = entry.read(_MAX_OF_FILE)
     if content is None:
-        raise WorkingCopyError(f"{entry.path} takes more than {_MOST_OF_FILE >> 20} MB, too much for a patch.")
+        raise WorkingCopyError(f"{entry.path} takes more than {_MAX_OF_FILE >> 20} MB, too much for a patch.")
     if stat.S_ISLNK(entry.status.st_mode):
         return FileVersion(mode=_LINK, content=content)
     return FileVersion(mode=_PROGRAM if entry.status.st_mode & 0o100 else _FILE, content=content)

@@ -23,7 +23,7 @@ _FILLED = re.compile(
     r"%(?:\([^()\n]{1,60}\))?[-+#0-9.]{0,8}l{0,2}[a-zA-Z]|[$#]?\{[^{}\n]{0,80}\}|<[^<>\n]{1,60}>|\$\w{1,60}"
 )
 _LONGEST = 80  # words that are looked at
-_LONGEST_MESSAGE = 1_000  # characters that are looked for; every line of the code is held against all of them
+_MAX_MESSAGE = 1_000  # characters that are looked for; every line of the code is held against all of them
 _SURE, _HALF = 0.7, 0.5
 _SENTENCE = 6  # words
 _LETTERS = 3  # of each word of a run, on average
@@ -45,7 +45,7 @@ class MessageMatch:
 
 def match_message(message: str, code: str, *, run: int = RUN) -> MessageMatch:
     """Find the few lines of the code that spell most of a message; a share of 0 if there are none."""
-    wanted = _split_message(message[:_LONGEST_MESSAGE])
+    wanted = _split_message(message[:_MAX_MESSAGE])
     if not wanted:
         return MessageMatch()
     by_template = max(_match_templates(wanted, code), key=lambda match: match.share, default=MessageMatch())

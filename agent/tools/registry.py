@@ -199,7 +199,7 @@ MAX_CALLS = 8  # at once
 MAX_COST = 16  # of calls at once
 MAX_EVIDENCE = 120  # references in a turn
 MAX_HISTORY = 60  # records in a turn
-_LONGEST_ARGUMENT = 200
+_MAX_ARGUMENT = 200
 TOO_MANY = (
     f"Too many calls at once; at most {MAX_CALLS} are made, fewer where they cost much. "
     "Call it again if it is still needed."
@@ -293,7 +293,7 @@ def shorten_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shorten_argument(value: object) -> object:
     is_small = isinstance(value, float | int | None) and is_storable(value)
-    return value if is_small else make_storable(str(value)[:_LONGEST_ARGUMENT])
+    return value if is_small else make_storable(str(value)[:_MAX_ARGUMENT])
 
 
 def add_flags(flagged: Sequence[str], results: Sequence[ToolCallResult], deps: Deps) -> list[str]:

@@ -76,7 +76,7 @@ def make_web_query(query: str, asked: str) -> str:
 
 _TIMEOUT_SECONDS = 10.0
 _LARGEST = 2_000_000  # bytes of one answer
-_LONGEST_TEXT = 500  # characters of what a page says
+_MAX_TEXT = 500  # characters of what a page says
 _DUCKDUCKGO = "duckduckgo"
 
 
@@ -119,9 +119,7 @@ class SearxngSearch:
         except ValidationError as error:
             message = "The web cannot be searched: the server did not answer in JSON. SearXNG has to allow that format."
             raise WebSearchError(message) from error
-        return [
-            WebPage(title=one.title, url=one.url, text=(one.content or "")[:_LONGEST_TEXT]) for one in found[:limit]
-        ]
+        return [WebPage(title=one.title, url=one.url, text=(one.content or "")[:_MAX_TEXT]) for one in found[:limit]]
 
     async def _fetch_results(self, query: str) -> bytes:
         if self._client is None:
@@ -174,7 +172,7 @@ def _ask_duckduckgo(query: str, limit: int) -> Sequence[WebPage]:
             f"DuckDuckGo has found nothing, or does not answer for a while after many searches: {error}"
         ) from error
     return [
-        WebPage(title=one["title"], url=one["href"], text=one["body"][:_LONGEST_TEXT])
+        WebPage(title=one["title"], url=one["href"], text=one["body"][:_MAX_TEXT])
         for one in found
         if one["href"].startswith(("http://", "https://"))
     ]

@@ -28,7 +28,7 @@ from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
-_SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
+_MIN_SLIP = 5  # letters of a command that a word may be meant for in plain talk
 WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` cancels it."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
@@ -355,7 +355,7 @@ def _suggest_command(words: Sequence[str], *, slash: bool, repositories: Sequenc
     In plain talk a word may be the subject of a question: `mutex`, `user`, `helper`, a repository.
     """
     word = words[0].lower()
-    names = [command.name for command in COMMANDS if slash or len(command.name) >= _SHORTEST_SLIP]
+    names = [command.name for command in COMMANDS if slash or len(command.name) >= _MIN_SLIP]
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.75 if slash else 0.8)
     if not near or len(words) > (3 if slash else 1):
         return None

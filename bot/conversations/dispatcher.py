@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 # Small talk. Talk about citebot itself, or a request for a joke, still gets its line.
 _TALK = frozenset({"farewell", "greeting", "remark", "thanks", "wordless"})
-_LONGEST_ASKED = 1_000  # characters in which a question to anybody says that it is one
+_MAX_ASKED = 1_000  # characters in which a question to anybody says that it is one
 _CODE = re.compile(r"`[^`\n]{0,500}`|https?://\S{1,2000}")  # a question mark in them asks nothing
 _QUESTION_MARK = re.compile(r"[?？¿]")
 _ASKS = re.compile(
@@ -55,7 +55,7 @@ def is_question(text: str) -> bool:
 
 def is_for_anybody(text: str) -> bool:
     """Whether anyone's question below an answer is for citebot, and not for other people."""
-    asked = text[:_LONGEST_ASKED]
+    asked = text[:_MAX_ASKED]
     return is_question(asked) and concerns_answer(asked)
 
 

@@ -21,7 +21,7 @@ MOST_IMAGES = 4
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
-_LONGEST_NAME = 80
+_MAX_NAME = 80
 _SAMPLE = 8_000  # bytes that tell whether a file is text
 _MAX_STRANGE = 0.02  # of the characters of a text
 log = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ async def read_attachments(
     """Fetch the files of a message, and add forwarded ones; images only for a model that accepts them."""
     read = ReadAttachments(texts=[AttachedText(name="a quoted message", text=text) for text in message.quoted])
     for file in message.files:
-        name = to_one_line(mask(file.name)).replace("`", "")[:_LONGEST_NAME] or "a file"
+        name = to_one_line(mask(file.name)).replace("`", "")[:_MAX_NAME] or "a file"
         try:
             if file.media_type in IMAGE_TYPES:
                 read.images.append(await _read_image(name, file, platform, room=MOST_IMAGES * takes_images, read=read))

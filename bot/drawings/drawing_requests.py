@@ -22,9 +22,9 @@ USAGE = (
     "Write `draw who calls NAME`, `draw what NAME calls` or `draw the architecture of FOLDER`;"
     " `as mermaid` after that gives its source."
 )
-_LONGEST_NAME = 200
-_LONGEST_LIST = 1_500  # characters of the list below a picture
-_LONGEST_ALT = 1_000  # that Slack takes; Discord takes a few more
+_MAX_NAME = 200
+_MAX_LIST = 1_500  # characters of the list below a picture
+_MAX_ALT = 1_000  # that Slack takes; Discord takes a few more
 
 Subject = Literal["callers", "callees", "modules"]
 
@@ -59,7 +59,7 @@ class DrawingRequest:
 
 def parse_drawing(text: str) -> DrawingRequest | None:
     """Parse the words after `draw`; None for anything else."""
-    words = " ".join(text[: 2 * _LONGEST_NAME].split()).rstrip("?!. ")
+    words = " ".join(text[: 2 * _MAX_NAME].split()).rstrip("?!. ")
     plain = _AS_MERMAID.sub("", words)
     named = _IN_REPOSITORY.search(plain)
     wish = plain[: named.start()] if named else plain
@@ -87,8 +87,8 @@ def choose_whole(wanted: DrawingRequest, repositories: Sequence[str]) -> Drawing
 
 def _clean_name(written: str, subject: Subject) -> str:
     if subject == "modules":
-        return written.strip("`'\"")[:_LONGEST_NAME]
-    return normalize_name(written)[:_LONGEST_NAME]
+        return written.strip("`'\"")[:_MAX_NAME]
+    return normalize_name(written)[:_MAX_NAME]
 
 
 async def draw(code: CodeSearch, request: DrawingRequest) -> MessageContent:
@@ -101,8 +101,8 @@ async def draw(code: CodeSearch, request: DrawingRequest) -> MessageContent:
         return MessageContent(text=f"```mermaid\n{flow.to_mermaid()}```")
     picture = await asyncio.to_thread(render_flow, flow, "png")
     text = flow.to_text().replace("`", "'")
-    if len(text) > _LONGEST_LIST:
-        kept = text[:_LONGEST_LIST].rpartition("\n")[0]
+    if len(text) > _MAX_LIST:
+        kept = text[:_MAX_LIST].rpartition("\n")[0]
         text = f"{kept}\n... and {text.count(chr(10)) - kept.count(chr(10))} lines more, in the picture"
     return MessageContent(text=f"```\n{text}\n```", file=_attach(flow, picture, request.subject))
 
@@ -124,5 +124,5 @@ def _attach(flow: Flow, png: bytes, subject: Subject) -> Attachment:
         name="modules.png" if subject == "modules" else "calls.png",
         text="",
         base64=base64.b64encode(png).decode("ascii"),
-        alt=flow.to_text()[:_LONGEST_ALT],
+        alt=flow.to_text()[:_MAX_ALT],
     )

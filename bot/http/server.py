@@ -33,7 +33,7 @@ _CLOSING_SECONDS = 2.0
 _ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
 _UNREAD_SECONDS = 1.0  # time for the rest of an unwanted body to arrive
 _PATIENCE_SECONDS = 20.0  # for which one piece may wait for its reader
-_LONGEST_HEAD = 16_384
+_MAX_HEAD = 16_384
 
 log = logging.getLogger(__name__)
 
@@ -157,7 +157,7 @@ async def run_http_server(
     config = Config(
         _bound(application, count_request), http="h11", ws="none", lifespan="off", interface="asgi3", log_config=None,
         log_level="error", access_log=False, server_header=False, date_header=False, proxy_headers=False,
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        h11_max_incomplete_event_size=_MAX_HEAD,
     )  # fmt: skip
     config.load()
     listener = await _listen(lambda: Connection(bounds, config, state), host, port, advice)

@@ -52,7 +52,7 @@ _TOKEN = re.compile(
     r"|<[^<>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.",
     re.DOTALL,
 )
-_LONGEST_TOKEN = 5_000  # characters of a link; a longer word is cut in any case
+_MAX_TOKEN = 5_000  # characters of a link; a longer word is cut in any case
 _MAX_UNITS = 5  # that a character takes: `&` as `&amp;`
 _JOINER = "\u200d"
 
@@ -190,7 +190,7 @@ class _Packing:
 def _cut_at_token(text: str, room: int, measure: Measure) -> str:
     end = good = used = 0
     after_space = False
-    for found in _TOKEN.finditer(text[: room + _LONGEST_TOKEN]):
+    for found in _TOKEN.finditer(text[: room + _MAX_TOKEN]):
         token = found.group()
         if after_space or token.isspace() or token[0] in "[!<`":
             good = end

@@ -14,7 +14,7 @@ from indexer import IndexerError, describe_error
 
 # A note is no fault: something cannot be determined, or is optional. With a warning, citebot works less well.
 Level = Literal["ok", "note", "warning", "problem"]
-_SHORTEST_SECRET = 6  # characters; what is shorter is part of too many words
+_MIN_SECRET = 6  # characters; what is shorter is part of too many words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +69,6 @@ async def _run_check(check: Check) -> Sequence[DoctorFinding]:
 def _mask_secrets(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:
     what, advice = finding.what, finding.advice
     for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET:
             what, advice = what.replace(secret, "***"), advice.replace(secret, "***")
     return dataclasses.replace(finding, what=what, advice=advice)

@@ -37,7 +37,7 @@ _FONT_FILE = Path(__file__).parent / "fonts" / "DejaVuSansMono.ttf"
 _FONT_NAME = "DejaVu Sans Mono"
 _LETTER = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text y="15">{}</text></svg>'
 _NO_LETTER = "\uf8fe"
-_LINE_WIDTH, _MOST_WIDTH = 1.3, 4.0
+_LINE_WIDTH, _MAX_WIDTH = 1.3, 4.0
 _NUMBER_HEIGHT, _AIR = 13.0, 3.0  # for the number of a line, with its margin
 _TAPER = 12.0  # of both sides of a choice
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)  # of a curve: where a number may stand, the best first
@@ -127,7 +127,7 @@ _ARRANGEMENTS: tuple[tuple[Direction, float], ...] = (
 )  # fmt: skip
 
 
-_ZOOM, _WIDEST, _MOST_PIXELS = 2.0, 2_000, 15_000_000  # of a PNG
+_ZOOM, _WIDEST, _MAX_PIXELS = 2.0, 2_000, 15_000_000  # of a PNG
 
 
 def render_flow(flow: Flow, form: FlowForm) -> bytes:
@@ -137,7 +137,7 @@ def render_flow(flow: Flow, form: FlowForm) -> bytes:
     if form == "svg":
         return write_svg(arrange_flow(flow)).encode()
     placed = arrange_flow(spell_out(flow))
-    zoom = min(_ZOOM, _WIDEST / placed.width, math.sqrt(_MOST_PIXELS / (placed.width * placed.height)))
+    zoom = min(_ZOOM, _WIDEST / placed.width, math.sqrt(_MAX_PIXELS / (placed.width * placed.height)))
     return draw_png(write_svg(placed), zoom)
 
 
@@ -262,7 +262,7 @@ def _draw_line(placed: PlacedLine) -> str:
     )
     tip = f"M{'L'.join(f'{x:.0f} {y:.0f}' for x, y in placed.tip)}z"
     names = f"line{' dashed' * placed.line.is_dashed}{' taken' * placed.line.is_taken}"
-    width = min(_MOST_WIDTH, _LINE_WIDTH + 0.45 * math.log2(max(1, placed.line.weight)))
+    width = min(_MAX_WIDTH, _LINE_WIDTH + 0.45 * math.log2(max(1, placed.line.weight)))
     thick = f' stroke-width="{width:.1f}"' if placed.line.weight > 1 else ""
     if not placed.line.has_tip:
         return f'<g class="{names}"><path d="{path}L{placed.tip[0][0]:.0f} {placed.tip[0][1]:.0f}"/></g>'

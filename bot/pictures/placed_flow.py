@@ -19,7 +19,7 @@ CHARACTER, NOTE_CHARACTER = 7.25, 6.05  # the widths of one, in the 12 and 10 pi
 TITLE_CHARACTER, TITLE_LINE, LEGEND_LINE = 9.05, 20.0, 14.0  # of the title, in 15 pixels, and of the legend, in 10
 _PADDING = 12.0
 _TIP = 8.0
-_LEAST_WIDTH, _LEAST_SHEET = 90.0, 420.0
+_MIN_WIDTH, _MIN_SHEET = 90.0, 420.0
 _GUTTERS = {"rightwards": (48.0, 80.0), "downwards": (44.0, 84.0)}  # between two layers, with few and with many lines
 _CROWD = 2.0  # by how much a line widens its gutter
 _DENSE = 0.45  # the part of a gutter that remains next to text
@@ -89,7 +89,7 @@ def wrap_words(text: str, cells: int) -> list[str]:
 def measure_box(box: FlowBox) -> float:
     """Return the width of a box."""
     texts = (CHARACTER * count_cells(shorten(box.label)), NOTE_CHARACTER * count_cells(shorten(box.note or "-")))
-    return max(_LEAST_WIDTH, max(texts) + 2 * _PADDING)
+    return max(_MIN_WIDTH, max(texts) + 2 * _PADDING)
 
 
 def place_flow(flow: Flow, layout: DiagramLayout, direction: Direction, *, is_bare: bool = False) -> PlacedFlow:
@@ -102,7 +102,7 @@ def place_flow(flow: Flow, layout: DiagramLayout, direction: Direction, *, is_ba
     lines = [router.route(line) for line in flow.lines]
     points = [point for line in lines for curve in line.curves for point in curve]
     right = max([*(box.x + box.width for box in router.boxes), *(x for x, _ in points)]) + MARGIN
-    width = right if is_bare else max(right, _LEAST_SHEET)
+    width = right if is_bare else max(right, _MIN_SHEET)
     title = [] if is_bare else wrap_words(shorten(flow.title, 200), int((width - 2 * MARGIN) / TITLE_CHARACTER))
     legend = wrap_words(shorten(flow.legend, 300), int((width - 2 * MARGIN) / NOTE_CHARACTER)) if flow.legend else []
     head = TITLE_LINE * len(title) + LEGEND_LINE * len(legend) + (0 if is_bare else MARGIN / 2)

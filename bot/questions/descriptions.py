@@ -12,7 +12,7 @@ from bot.ports import Repositories
 from bot.storage.turn_records import TurnRecord
 from indexer import Drift, IndexerError, IndexStatus, NamedRef, Progress, RefreshReport
 
-_MOST_FILES = 10
+_MAX_FILES = 10
 _MAX_IN_FULL = 2  # repositories of a freshness line
 
 log = logging.getLogger(__name__)
@@ -159,8 +159,8 @@ def _list_repositories(record: TurnRecord) -> str:
 
 
 def _list_files(files: Sequence[str]) -> str:
-    paths = ", ".join(f"`{_to_plain(path)}`" for path in files[:_MOST_FILES])
-    more = len(files) - _MOST_FILES
+    paths = ", ".join(f"`{_to_plain(path)}`" for path in files[:_MAX_FILES])
+    more = len(files) - _MAX_FILES
     return (f"{paths} and {more} more" if more > 0 else paths) or "none"
 
 

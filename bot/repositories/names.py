@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_LONGEST_TEXT = 4_000  # characters that are looked at
+_MAX_TEXT = 4_000  # characters that are looked at
 
 _NOUN = r"(?:repos?|repositor(?:y|ies)|projects?|code\s?bases?)"
 _PREPOSITION = r"(?:in|inside|within|across|of|for|from|about|at|on|over)"
@@ -93,11 +93,11 @@ def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedReposi
     """
     if not signs:
         return NamedRepositories(repositories=(), question=text)
-    everywhere = _EVERYWHERE.search(text[:_LONGEST_TEXT])
+    everywhere = _EVERYWHERE.search(text[:_MAX_TEXT])
     if everywhere is not None:
         span = _Found(rank=0, names=tuple(signs), start=everywhere.start(), end=everywhere.end())
         return NamedRepositories(repositories=tuple(signs), question=_remove_names(text, [span]), everywhere=True)
-    found = sorted(_Names(signs).find_mentions(text[:_LONGEST_TEXT]), key=lambda each: (each.rank, each.start))
+    found = sorted(_Names(signs).find_mentions(text[:_MAX_TEXT]), key=lambda each: (each.rank, each.start))
     clearest = [each for each in found if each.rank == found[0].rank]
     names = tuple(dict.fromkeys(name for each in clearest for name in each.names))
     return NamedRepositories(repositories=names, question=_remove_names(text, clearest))
@@ -106,13 +106,13 @@ def find_named(text: str, signs: Mapping[str, RepositoryProfile]) -> NamedReposi
 def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[str, ...]:
     """Return the repositories of a text that names nothing else: `shop`, `the website one, please`."""
     names = _Names(signs)
-    rest, found = names.remove_names(text[:_LONGEST_TEXT])
+    rest, found = names.remove_names(text[:_MAX_TEXT])
     return found if not _FILLER.sub(" ", rest).strip() else ()
 
 
 def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection[str]:
     """Return the repositories whose names occur anywhere in a text, except everyday words."""
-    _, found = _Names(signs).remove_names(text[:_LONGEST_TEXT])
+    _, found = _Names(signs).remove_names(text[:_MAX_TEXT])
     return [name for name in found if name.casefold() not in EVERYDAY]
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from indexer import RefKind
 
-_LONGEST_TEXT = 4_000  # characters that are looked at
+_MAX_TEXT = 4_000  # characters that are looked at
 _MAX_PARTS = 6  # of a branch's name in an address
 
 _NAME = r"[`\"'“‘]?(?P<name>[A-Za-z0-9_][\w./+#-]{0,100})[`\"'”’]?"
@@ -97,7 +97,7 @@ def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
 
     The repository decides whether they exist.
     """
-    seen = _CODE.sub(lambda code: " " * len(code[0]), text[:_LONGEST_TEXT])
+    seen = _CODE.sub(lambda code: " " * len(code[0]), text[:_MAX_TEXT])
     found = [*_find_addresses(seen, page), *_find_pulls(seen), *_find_nouns(seen)]
     if not _ABOUT_THE_PAST.search(seen):
         found += [*_find_numbers(seen), *_find_plain(seen)]
@@ -110,8 +110,8 @@ def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
 
 def spell_out_comparison(text: str, page: str) -> Sequence[str]:
     """Spell out the comparison behind a link to the repository's page, the likeliest wording first."""
-    base, low = page.casefold().rstrip("/"), text[:_LONGEST_TEXT].casefold()
-    start = low.find(base) if base and len(low) == len(text[:_LONGEST_TEXT]) else -1
+    base, low = page.casefold().rstrip("/"), text[:_MAX_TEXT].casefold()
+    start = low.find(base) if base and len(low) == len(text[:_MAX_TEXT]) else -1
     found = _COMPARISON.match(text, start + len(base)) if start >= 0 else None
     if found is None:
         return ()
@@ -131,7 +131,7 @@ def spell_out_pull_request(text: str, page: str) -> str:
 
     Empty for any other question.
     """
-    seen = text[:_LONGEST_TEXT]
+    seen = text[:_MAX_TEXT]
     linked = next((one for one in _find_addresses(seen, page) if one.kind == "pull request"), None)
     if linked is not None:
         seen = f"{seen[: linked.start]}{linked.names[0]}{seen[linked.end :]}"

@@ -17,7 +17,7 @@ from indexer.calls.type_inference import TypeInference
 from indexer.store.catalog import Catalog
 from indexer.types import CallSite, Definition, FileImport, Reference, Subclass
 
-_MOST_NAMES = 256  # whose definitions are remembered
+_MAX_NAMES = 256  # whose definitions are remembered
 _MAX_SUBCLASSES = 1_000
 _MAX_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
 
@@ -28,7 +28,7 @@ class CallGraph:
     def __init__(self, catalog: Catalog, generation: int) -> None:
         self._catalog = catalog
         self._generation = generation
-        self._definitions: LRUCache[str, Sequence[Definition]] = LRUCache(_MOST_NAMES)
+        self._definitions: LRUCache[str, Sequence[Definition]] = LRUCache(_MAX_NAMES)
         self._lock = Lock()
 
     @cached_property

@@ -22,7 +22,7 @@ _IN_BRACKETS = re.compile(r"\s*[\[<](.*)[\]>]\??\s*$", re.DOTALL)
 _ANY_TYPE = re.compile(r"T[A-Z_]|_?T_?$")
 # Code that people write stays below these; what is longer would take long to read, and says nothing here.
 _LONGEST_LINE = 1000
-_LONGEST_TYPE = 400
+_MAX_TYPE = 400
 _PROMOTING = ("private", "protected", "public", "readonly")
 _NOT_A_TYPE = frozenset(
     """as assert await break case catch class const continue def default defer del delete do elif else except export
@@ -182,7 +182,7 @@ def parse_type_names(text: str) -> tuple[str, ...]:
     Optional and shared values count as the values in them; a collection counts as itself.
     """
     text = _cut_type(text).strip().strip("\"'`")
-    if len(text) > _LONGEST_TYPE:
+    if len(text) > _MAX_TYPE:
         return ()
     return tuple(name for part in _split_outside(text, "|") for name in _parse_alternative(part))
 
@@ -237,7 +237,7 @@ def _split_outside(text: str, mark: str) -> Iterator[str]:
 
 def parse_result_type(name: str, signature: str, suffix: str) -> str:
     """Return the return type in a function's signature, empty without one."""
-    signature = signature[:_LONGEST_TYPE]
+    signature = signature[:_MAX_TYPE]
     language = find_language_by_ending(suffix) or _UNNAMED
     if language.name in {"python", "rust", "swift"}:
         before_arrow, _, after_arrow = signature.rpartition("->")

@@ -31,7 +31,7 @@ from indexer.types import Definition, Reference
 
 _DEEPEST = 6  # variables, fields and functions that lead from one to the next
 _MAX_ANCESTORS = 24
-_LONGEST_PATH = 4  # names of a chain that may be modules or classes
+_MAX_PATH = 4  # names of a chain that may be modules or classes
 _SAYS_NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr"})
 _PLAIN_TYPES = frozenset(
     "str int float bool bytes dict list set tuple frozenset complex string byte rune error number boolean char long "
@@ -179,7 +179,7 @@ class TypeInference:
             return self._find_around(place), rest
         if first.name in SUPER:
             return self._find_bases_around(place), rest
-        for count in range(min(len(chain), _LONGEST_PATH), 0, -1):
+        for count in range(min(len(chain), _MAX_PATH), 0, -1):
             if not any(step.is_called for step in chain[: count - 1]):
                 known = self._infer_static(chain[:count], place)
                 if known is not None:

@@ -99,7 +99,7 @@ def _find_common_ground(git: GitCommand, older: Tag, newer: Tag) -> Comparison:
 
 MOST_READ = 40  # files of which the lines are compared
 MOST_NAMED = 2_000  # files
-_MOST_CHANGED = 20_000  # lines of one file, beyond which it is no change that anybody reads
+_MAX_CHANGED = 20_000  # lines of one file, beyond which it is no change that anybody reads
 
 
 def compare_commits(repository: Repository, older: Tag, newer: Tag, query: DiffQuery) -> Comparison:
@@ -120,7 +120,7 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
         if len(read) < MOST_READ and query.limit:
             places = (
                 "too large"
-                if ((one.change.added or 0) + (one.change.removed or 0) > _MOST_CHANGED)
+                if ((one.change.added or 0) + (one.change.removed or 0) > _MAX_CHANGED)
                 else read_places(repository, one, query)
             )
             if isinstance(places, str):

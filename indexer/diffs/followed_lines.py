@@ -33,7 +33,7 @@ _MAX_COMPARED = 20_000  # lines of a file that git does not compare
 _WINDOW = 3  # lines that have to come again together
 _SHARE_FOUND = 0.8  # of these windows, for a move
 _SHARE_KEPT = 0.5  # of the lines, below which it is another text
-_SHORTEST_LINE, _SHORTEST_MOVE = 4, 30  # characters, below which lines come again by chance
+_MIN_LINE, _MIN_MOVE = 4, 30  # characters, below which lines come again by chance
 _PATCH = ("diff-tree", "-r", "-p", *PATCH_OPTIONS, "--submodule=short")
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev")
 _PYTHON = (".py", ".pyi")
@@ -186,8 +186,8 @@ class Push:
     def _find_moved(self, cited: CitedLines, change: _Change) -> FollowedLines | None:
         """Find deleted lines among the added ones: nearly all of them in order, in exactly one place."""
         old = self._read(change.old_blob)[cited.start_line - 1 : cited.end_line]
-        telling = [(number, text) for number, line in enumerate(old) if len(text := _squeeze([line])) >= _SHORTEST_LINE]
-        if sum(len(text) for _, text in telling) < _SHORTEST_MOVE:
+        telling = [(number, text) for number, line in enumerate(old) if len(text := _squeeze([line])) >= _MIN_LINE]
+        if sum(len(text) for _, text in telling) < _MIN_MOVE:
             return None
         places = self._index_added()
         size = min(_WINDOW, len(telling))

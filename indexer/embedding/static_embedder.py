@@ -25,7 +25,7 @@ _ROW_BITS = 20  # of a number that says both a text and a row of the table; the 
 # Characters at which BERT's pre-tokenizer would still cut a word of `split_identifier`.
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
 _PRE_TOKEN = re.compile(f"[{_IDEOGRAPHS}$]|[^{_IDEOGRAPHS}$]+")
-_LONGEST_WORD = 100  # the model never saw longer words; they are noise such as encoded data
+_MAX_WORD = 100  # the model never saw longer words; they are noise such as encoded data
 
 
 class WordPieceTokenizer:
@@ -53,7 +53,7 @@ class WordPieceTokenizer:
         return [row for pre_token in _PRE_TOKEN.findall(word) for row in self._spell_piece(pre_token)]
 
     def _spell_piece(self, word: str) -> list[int]:
-        if len(word) > _LONGEST_WORD:
+        if len(word) > _MAX_WORD:
             return []
         rows: list[int] = []
         start = 0

@@ -105,7 +105,7 @@ def _put_before(prefix: str, site: RegistrationSite) -> RegistrationSite:
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _MAX_NEIGHBOURS = 1_000
 MOST_REGISTRATIONS = 5_000
-_MOST_PACKAGE_FILES, _MOST_PACKAGES = 1_000, 200_000
+_MAX_PACKAGE_FILES, _MAX_PACKAGES = 1_000, 200_000
 UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
 
 
@@ -393,14 +393,14 @@ class IndexReader:
             paths += [one.path for one in self._catalog.list_left_out() if one.reason == "lock file"]
         chosen = sorted(filter(is_package_file, paths), key=lambda path: (path.count("/"), path))
         found: list[RegistrationSite] = []
-        for path in chosen[:_MOST_PACKAGE_FILES]:
+        for path in chosen[:_MAX_PACKAGE_FILES]:
             if path not in self._packages:
                 file = self._contents.file(path) or self._find_lock_file(path)
                 self._packages[path] = read_packages(path, file.text) if file is not None else []
             found += (
                 RegistrationSite(path=path, registration=one) for one in self._packages[path] if one.kind in kinds
             )
-        return found[:_MOST_PACKAGES]
+        return found[:_MAX_PACKAGES]
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""

@@ -98,7 +98,7 @@ def _find_error_line(complaint: str) -> str:
 
 
 _LONGEST = 300.0  # seconds that git may take; a tree can be made so that listing it never ends
-_MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
+_MAX_OUTPUT = 100_000_000  # bytes, enough to list a million files
 
 
 class GitCommand:
@@ -147,13 +147,13 @@ class GitCommand:
         command = self.start(*arguments)  # kept in a variable: it ends its process when it is collected
         process = command.proc
         try:
-            output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MOST_OUTPUT)
+            output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MAX_OUTPUT)
         except TimeoutError:
             if seconds is None:
                 raise make_too_large_error(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
             return process.returncode, b"", ""
         except OverflowError:
-            raise make_too_large_error(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
+            raise make_too_large_error(self.git_dir, f"git {arguments[0]} wrote {_MAX_OUTPUT:,} bytes") from None
         return process.returncode, output, decode_output(complaint).removesuffix("\n")
 
 

@@ -22,12 +22,12 @@ _FIELDS = 6
 _MESSAGES = "%x00%H%x00%s%x00%b%x00"
 MOST_COMMITS = 6_000  # whose messages are read
 MOST_FILES = 25  # of one commit; one that touches more is about none of them
-_LONGEST_MESSAGE = 4_000  # bytes; a commit may have megabytes
+_MAX_MESSAGE = 4_000  # bytes; a commit may have megabytes
 _MESSAGES_SECONDS = 30.0
 _TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # sign-offs and reviewers say nothing about the code
 NOBODY = "someone"
 _ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
-_LONGEST_BODY = 2_000  # characters of a message
+_MAX_BODY = 2_000  # characters of a message
 _MAX_PATHS = 200  # of one commit
 _DIGITS = 18  # of a time; a commit may claim any, and Python refuses numbers with thousands of digits
 _LATEST = 253_402_000_000  # seconds; some days before the end of the year 9999, the last that Python knows
@@ -114,7 +114,7 @@ def read_commits(output: bytes) -> Iterator[Revision]:
             author=format_person(decode_output(author)),
             committed_at=read_time(committed_at),
             subject=read_subject(subject),
-            body=_ADDRESS.sub("", redact_secrets(decode_output(body[: 4 * _LONGEST_BODY])))[:_LONGEST_BODY].strip(),
+            body=_ADDRESS.sub("", redact_secrets(decode_output(body[: 4 * _MAX_BODY])))[:_MAX_BODY].strip(),
             paths=tuple(_read_names(names)),
         )
 
@@ -180,7 +180,7 @@ def _read_messages(output: bytes) -> Iterator[tuple[str, CommitMessage]]:
             sha.decode("ascii", "replace"),
             CommitMessage(
                 subject=read_subject(subject),
-                body=_TRAILER.sub("", redact_secrets(decode_output(body[:_LONGEST_MESSAGE]))),
+                body=_TRAILER.sub("", redact_secrets(decode_output(body[:_MAX_MESSAGE]))),
                 paths=tuple(paths) if len(paths) <= MOST_FILES else (),
             ),
         )

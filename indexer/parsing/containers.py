@@ -24,8 +24,8 @@ Range = tuple[int, int]
 
 _MAX_PARTS = 200  # of a file that are parsed on their own
 _MAX_RANGES = 5_000
-_LONGEST_TAG = 2_000  # characters
-_LONGEST_EXPRESSION = 5_000
+_MAX_TAG = 2_000  # characters
+_MAX_EXPRESSION = 5_000
 _MAX_UNCLOSED = 100
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # unlike `lower`, keeps every length
@@ -256,7 +256,7 @@ def _hide(text: str, ranges: Iterable[Range]) -> str:
 
 def _find_tag_end(text: str, at: int) -> int:
     quote = ""
-    for place in range(at, min(len(text), at + _LONGEST_TAG)):
+    for place in range(at, min(len(text), at + _MAX_TAG)):
         sign = text[place]
         if quote:
             quote = "" if sign == quote else quote
@@ -275,7 +275,7 @@ def _find_between(text: str, opening: str, closing: str) -> Iterator[Range]:
         end = text.find(closing, start)
         if end < 0:
             return
-        if end - start <= _LONGEST_EXPRESSION:
+        if end - start <= _MAX_EXPRESSION:
             yield start, end
         at = end + len(closing)
 
@@ -295,7 +295,7 @@ def _find_braces(text: str) -> Iterator[Range]:
 def _find_closing(text: str, start: int, pair: str) -> int:
     """Return the position of the sign that closes the one at `start`, or -1."""
     depth = 0
-    for place in range(start, min(len(text), start + _LONGEST_EXPRESSION)):
+    for place in range(start, min(len(text), start + _MAX_EXPRESSION)):
         depth += (text[place] == pair[0]) - (text[place] == pair[1])
         if depth == 0:
             return place
@@ -334,7 +334,7 @@ def _read_statements(page: _Page, markup: str) -> None:
             page.add_calls(start, end)
         elif match[1] and opened and opened[-1][0] == match[2]:
             _, name, begin = opened.pop()
-            signature = " ".join(markup[begin : begin + _LONGEST_TAG].partition("%}")[0].split())
+            signature = " ".join(markup[begin : begin + _MAX_TAG].partition("%}")[0].split())
             page.add_symbol(name, "function" if match[2] == "macro" else "module", (begin, start), signature)
         elif match[2] in {"macro", "block"} and not match[1]:
             opened.append((match[2], match[4], start))

@@ -16,7 +16,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
 _INLINE_TAG = re.compile(r"\{@\w+\s([^{}]*)\}")
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|$)")
 _DOC_ATTRIBUTE = re.compile(r"@(?:module)?doc\s+(?:~[sS])?")
-_LONGEST_COMMENT = 200
+_MAX_COMMENT = 200
 _SENTENCE_LIMIT = 200
 
 
@@ -63,12 +63,12 @@ class DocumentationFinder:
         line = self._lines[last].rstrip()
         if line.endswith(("*/", "-}")):
             opening = "/*" if line.endswith("*/") else "{-"
-            for row in range(last, max(-1, last - _LONGEST_COMMENT), -1):
+            for row in range(last, max(-1, last - _MAX_COMMENT), -1):
                 if opening in self._lines[row]:
                     return row if self._lines[row].lstrip().startswith(opening) else last + 1
             return last + 1
         row = last
-        while row >= 0 and last - row < _LONGEST_COMMENT and self._line_comment.match(self._lines[row].lstrip()):
+        while row >= 0 and last - row < _MAX_COMMENT and self._line_comment.match(self._lines[row].lstrip()):
             row -= 1
         return row + 1
 

@@ -39,7 +39,7 @@ from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
 _CHANGELOGS = frozenset({"CHANGELOG", "CHANGES", "HISTORY", "NEWS", "RELEASES", "RELEASE_NOTES", "RELEASE-NOTES"})
 _VERSION = re.compile(r"\d\.\d|unreleased", re.IGNORECASE)
 _PLAIN_VERSION = re.compile(r"[^\w\s]{0,3} ?(?:v|version |release )?\d{1,4}\.\d", re.IGNORECASE)
-_LONGEST_TITLE = 100
+_MAX_TITLE = 100
 _MAX_INSIDE = 5  # headings of one piece that are named besides its enclosing ones
 
 
@@ -60,7 +60,7 @@ def find_headings(language: str, texts: Sequence[str]) -> tuple[Heading, ...]:
     signs: dict[str, int] = {"=": 1, "-": 2} if language == "markdown" else {}
     headings = []
     for row in sorted(rows):
-        is_overline = not any(map(str.isalnum, texts[row][:_LONGEST_TITLE])) and row + 1 < len(texts)
+        is_overline = not any(map(str.isalnum, texts[row][:_MAX_TITLE])) and row + 1 < len(texts)
         title = texts[row + is_overline]
         if language == "markdown" and title.startswith("#"):
             level = len(title) - len(title.lstrip("#"))
@@ -68,7 +68,7 @@ def find_headings(language: str, texts: Sequence[str]) -> tuple[Heading, ...]:
             under = row + is_overline + 1
             sign = texts[under][:1] + texts[row][:1] * is_overline if under < len(texts) else ""
             level = signs.setdefault(sign, len(signs) + 1)
-        headings.append(Heading(row=row, level=level, title=title.strip("# \t")[:_LONGEST_TITLE]))
+        headings.append(Heading(row=row, level=level, title=title.strip("# \t")[:_MAX_TITLE]))
     return tuple(headings)
 
 

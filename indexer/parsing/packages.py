@@ -16,7 +16,7 @@ from indexer.types import Registration
 MOST_PACKAGES = 50_000  # of one file, with what needs them
 _MAX_TOKENS = 1_500_000
 _MAX_NEEDS = 500
-_LONGEST_WAY = 5  # packages between one and what the project declares
+_MAX_WAY = 5  # packages between one and what the project declares
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -270,7 +270,7 @@ def _find_ways(packages: Sequence[_Package]) -> Mapping[str, tuple[str, ...]]:
     while waiting:
         name = waiting.popleft()
         for other in needs.get(name, ()):
-            if other not in ways and len(ways[name]) < _LONGEST_WAY:
+            if other not in ways and len(ways[name]) < _MAX_WAY:
                 ways[other] = (*ways[name], name)
                 waiting.append(other)
     return ways

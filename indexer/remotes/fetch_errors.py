@@ -15,7 +15,7 @@ from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import RemoteState
 
 _MAX_NAMED = 10  # branches that a sentence lists
-_LONGEST_COMPLAINT = 20_000  # characters that are searched: the last ones, where git says what went wrong
+_MAX_COMPLAINT = 20_000  # characters that are searched: the last ones, where git says what went wrong
 
 # Words of git, curl and ssh, which are always in English here; the first that match count.
 _WORDS: dict[RemoteState, re.Pattern[str] | Pattern] = {
@@ -47,7 +47,7 @@ _REDIRECTED = re.compile(r"^warning: redirecting to (\S+)", re.MULTILINE)
 def make_fetch_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     """Make the error for a failed fetch."""
     _, token = remote.sign_in or ("", "")
-    text = redact_address(complaint, *filter(None, [token]))[-_LONGEST_COMPLAINT:]
+    text = redact_address(complaint, *filter(None, [token]))[-_MAX_COMPLAINT:]
     state = next((state for state, words in _WORDS.items() if words.search(text)), None)
     if state is None:
         return RemoteError(

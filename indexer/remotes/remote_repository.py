@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}")
 # Names that git does not allow for a branch, or would take for something else.
 _NO_BRANCH = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
-_LONGEST_TOKEN = 4_000  # characters; more would not fit the pipe that hands it to git
+_MAX_TOKEN = 4_000  # characters; more would not fit the pipe that hands it to git
 # The user that a token signs in as, where the host requires one; other hosts accept any.
 _USERS = {"bitbucket.org": "x-token-auth"}
 _ANY_USER = "x-access-token"
@@ -87,7 +87,7 @@ class RemoteRepository:
 
     def _find_token_problems(self, address: Address) -> Iterator[str]:
         _, token = self.sign_in or ("", "")
-        if not token or len(token) > _LONGEST_TOKEN or not token.isascii() or not token.isprintable():
+        if not token or len(token) > _MAX_TOKEN or not token.isascii() or not token.isprintable():
             yield f"The token of {self.name} is empty or not a single word. Set its variable to the token alone."
         if self.user is not None and (not self.user or not self.user.isprintable()):
             yield f"The user that signs in to {self.name} contains unprintable characters. Correct it."

@@ -24,7 +24,7 @@ _JOINT = (
     r"[\"'`]?[ \t]{0,8}[+.&\\]{0,2}[ \t]{0,8}\r?\n[ \t>#*]{0,40}[+.&]{0,2}[ \t]{0,8}[\"'`]?)"
 )
 _PIECE = "[A-Za-z0-9_/+=-]"
-_SHORTEST_BEGINNING = 4  # characters of base64 that tell one beginning of a token from another
+_MIN_BEGINNING = 4  # characters of base64 that tell one beginning of a token from another
 
 Mask = Callable[[bytes], bytes]
 
@@ -75,7 +75,7 @@ def _encode_beginning(beginning: bytes) -> Iterable[str]:
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + beginning).decode().rstrip("=")
         certain = encoded[(shift * 8 + 5) // 6 : (shift + len(beginning)) * 8 // 6]
-        if len(certain) >= _SHORTEST_BEGINNING:
+        if len(certain) >= _MIN_BEGINNING:
             yield certain
 
 
@@ -125,7 +125,7 @@ def _read_rows(
     return found, position
 
 
-_LONGEST_TOKEN = 2_000  # characters of a token in pieces or in base64
+_MAX_TOKEN = 2_000  # characters of a token in pieces or in base64
 _SHORTEST_NAME = 2  # characters, as of "pw"
 _Step = Callable[[bytes], bytes]
 _Read = Callable[
@@ -197,13 +197,13 @@ def _mask_tables(find: Callable[[bytes, int], Any], data: bytes) -> bytes:
 
 def _read_split(mask: _Step, data: bytes, match: Any) -> tuple[int, int, bool]:
     start, stop = match.span()
-    length = measure_split_token(mask, data[start:stop]) if stop - start <= _LONGEST_TOKEN else 0
+    length = measure_split_token(mask, data[start:stop]) if stop - start <= _MAX_TOKEN else 0
     return start, start + length if length else stop, length > 0
 
 
 def _read_encoded(mask: _Step, data: bytes, match: Any) -> tuple[int, int, bool]:
     start, stop = match.span()
-    return start, stop, stop - start <= _LONGEST_TOKEN and holds_token(mask, data[start:stop])
+    return start, stop, stop - start <= _MAX_TOKEN and holds_token(mask, data[start:stop])
 
 
 def _build(steps: Sequence[tuple[str, _Step]]) -> _Steps:

@@ -186,7 +186,7 @@ _SAID = re2.compile(
     r"correct|found|made|gone|seen|left|built|bcrypt|sha\w*|md5|argon2\w*|scrypt"
 )
 _WORD = re2.compile(r"[A-Za-z0-9]+[!?]?")
-_LONGEST_PHRASE = 48
+_MAX_PHRASE = 48
 _STROKES = str.maketrans("łŁıø", "lLio")  # letters that no accent is taken off
 _SIGNS = "!@#$%^&*?+=~"
 SHORTEST_LITERAL = 5
@@ -304,7 +304,7 @@ def measure_entropy(value: str) -> float:
 
 def _is_phrase(value: str, *, is_given: bool) -> bool:
     words = value.split(" ")
-    if not value.isascii() or len(value) > _LONGEST_PHRASE or not all(_WORD.fullmatch(word) for word in words):
+    if not value.isascii() or len(value) > _MAX_PHRASE or not all(_WORD.fullmatch(word) for word in words):
         return False
     is_likely = is_given or any(map(str.isdigit, value))
     said = [word for word in words if not word.isdigit() and word.lower() != "my"]

@@ -11,7 +11,7 @@ from indexer.segments.listing import History
 from indexer.subprocesses import read_output
 
 _LONGEST = 3_600.0  # seconds
-_MOST_OUTPUT = 1_000_000  # bytes; git says the name of the pack
+_MAX_OUTPUT = 1_000_000  # bytes; git says the name of the pack
 _CONFIG = "[core]\n\trepositoryformatversion = {format}\n\tbare = true\n[gc]\n\tauto = 0\n"
 _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _SHA1_LENGTH = 40
@@ -31,7 +31,7 @@ def write_pack(git: GitCommand, folder: Path, wanted: Iterable[str], known: Iter
     try:
         process.stdin.write(revisions.encode())
         process.stdin.close()
-        output, complaint = read_output(process, seconds=_LONGEST, most=_MOST_OUTPUT)
+        output, complaint = read_output(process, seconds=_LONGEST, most=_MAX_OUTPUT)
     except (OSError, OverflowError) as error:  # also a timeout
         raise RepositoryError(f"git did not finish packing {git.git_dir}. Check the disk.") from error
     if process.returncode:

@@ -48,8 +48,8 @@ _LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
 class BatchSize:
     """The number of vectors in one call of Chroma, which holds the interpreter lock while it runs.
 
-    That blocks the event loop, so a batch is as many as are stored in a fifth of a second. The larger the collection,
-    the fewer these are; larger batches take somewhat less time per vector.
+    That blocks the event loop, so a batch has as many as can be stored in a fifth of a second: fewer in a larger
+    collection, although larger batches take somewhat less time per vector.
     """
 
     def __init__(self, most: int) -> None:

@@ -13,7 +13,7 @@ _OPENING = "# %% cell "
 _MARK = re.compile(_OPENING + r"(\d{1,9})(?: \[([\w.+#-]+)\])?(?: (.*))?$")
 _UNFIT = re.compile("[\ud800-\udfff\0]")  # cannot be written as UTF-8, or makes a text binary
 _NOT_IN_NAME = re.compile(r"[^\w.+#-]+")
-_LONGEST_NAME = 40  # characters of a language: it is repeated at every cell
+_MAX_NAME = 40  # characters of a language: it is repeated at every cell
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _COLON = re.compile(r"\s*:\s*")
 _ITEM = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
@@ -137,7 +137,7 @@ def _find_language(notebook: dict[str, Any]) -> str:
     for section, key in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
         found = kernel.get(section)
         if isinstance(found, dict) and isinstance(found.get(key), str):
-            name = _NOT_IN_NAME.sub("-", found[key].lower())[:_LONGEST_NAME].strip("-")
+            name = _NOT_IN_NAME.sub("-", found[key].lower())[:_MAX_NAME].strip("-")
             if name:
                 return _LANGUAGES.get(name, name)
     return "python"

@@ -42,7 +42,7 @@ def _little_is_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_cache, "MAX_CHARACTERS", MOST)
         patch.setattr(generation_cache, "MAX_SYMBOLS", 4)
-        patch.setattr(call_graph, "_MOST_NAMES", 2)
+        patch.setattr(call_graph, "_MAX_NAMES", 2)
         patch.setattr("indexer.secrets.cached_redactor.MAX_CHARACTERS", 6)
         yield
 

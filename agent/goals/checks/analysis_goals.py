@@ -17,7 +17,7 @@ from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
-_LONGEST_REPORT = 16 << 20  # bytes
+_MAX_REPORT = 16 << 20  # bytes
 _MAX_LISTED = 30
 _NOT_FOUND = 127
 _MISSING = 'for path; do [ -e "$path" ] || { printf "%s\\n" "$path"; exit; }; done'
@@ -124,7 +124,7 @@ class _FewerFindings(Goal[_Paths]):
 
     async def _find(self, workspace: Workspace) -> Counter[Finding]:
         done = await workspace.run(
-            SandboxCommand(argv=tuple(self.argv)), shown=self.describe_command(), kept_bytes=_LONGEST_REPORT
+            SandboxCommand(argv=tuple(self.argv)), shown=self.describe_command(), kept_bytes=_MAX_REPORT
         )
         root = (await workspace.run(SandboxCommand(argv=("pwd", "-P")))).stdout.text.strip()
         try:
@@ -185,7 +185,7 @@ class LintGoal(_FewerFindings[PathArguments]):
 async def _count_marks(workspace: Workspace) -> Counter[Finding]:
     """Count the comments that silence an analysis."""
     argv = ("grep", "-rIoE", "--include=*.py", "--include=*.pyi", "--exclude-dir=.git", _MARKS, ".")
-    done = await workspace.run(SandboxCommand(argv=argv), kept_bytes=_LONGEST_REPORT)
+    done = await workspace.run(SandboxCommand(argv=argv), kept_bytes=_MAX_REPORT)
     lines = done.stdout.head.decode(errors="replace").splitlines()
     places = (line.removeprefix("./").partition(":") for line in lines)
     return Counter((path, "silenced", f"a comment {mark!r}") for path, _, mark in places)

@@ -33,7 +33,7 @@ from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
-_LONGEST_OUTPUT = 4_000
+_MAX_OUTPUT = 4_000
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 _COMMAND_PROMPT = """
 The goal: this command ends with exit code 0 in the root of the repository: {command}
@@ -94,7 +94,7 @@ class CommandGoal(Goal[CommandArguments]):
 
 def _make_result(done: Execution, note: str = "") -> GoalResult:
     details = {"exit_code": done.exit_code}
-    output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_LONGEST_OUTPUT:]
+    output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_MAX_OUTPUT:]
     ended = "The command ended with exit code 0." if done.exit_code == 0 else done.explain()
     return GoalResult(achieved=done.exit_code == 0, reason=f"{ended}{note}\n\n{output}".strip(), details=details)
 

@@ -13,7 +13,7 @@ from indexer.text.linear_patterns import compile_pattern
 
 CACHED_WORDS = 20_000
 SHORTEST_STEM = 3
-_LONGEST_PHRASE = 8  # words
+_MAX_PHRASE = 8  # words
 NAME_PARTS = 3  # words that a name has at least to be read as a sentence
 _TOKEN = re.compile(r"\.?\w[\w\u0300-\u036f\u0900-\u0dff'’./\\-]*|[^\w\s]|\n")
 _IN_NAMES = re.compile(r"[\W_]+")
@@ -124,7 +124,7 @@ class Lexicon:
     ) -> Iterator[Mark]:
         """Mark a word, and the phrases that begin with it."""
         number, start, token = tokens[place]
-        word, *following = words[place : place + _LONGEST_PHRASE]
+        word, *following = words[place : place + _MAX_PHRASE]
         if word is None:
             return
         end = start + len(token)

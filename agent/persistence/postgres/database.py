@@ -25,7 +25,7 @@ APPLICATION_NAME = "citebot"  # by which the server tells who is connected
 OLDEST_SERVER = 14  # the first major version in which the tables and statements were tried
 _CONNECT_SECONDS = 5
 _ATTEMPT_SECONDS = 15.0  # a network that swallows everything is noticed by nothing else
-_LONGEST_PAUSE = 1.0
+_MAX_PAUSE = 1.0
 _PLACEHOLDER = re.compile(r"\?|(?<![:\w]):([a-z]\w*)")
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
@@ -159,7 +159,7 @@ class PostgresDatabase(Postgres):
                 if not is_passing(error) or (loop.time() + pause > give_up and not is_first):
                     raise
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-            pause = min(2 * pause, _LONGEST_PAUSE) or 0.02
+            pause = min(2 * pause, _MAX_PAUSE) or 0.02
 
 
 @asynccontextmanager

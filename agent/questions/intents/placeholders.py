@@ -50,7 +50,7 @@ _WRITTEN = {
 _EAST = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 _SCRIPT_EDGE = re.compile(rf"(`[^`\n]{{1,200}}`)|(?<=[A-Za-z0-9_)])(?={_EAST})|(?<={_EAST})(?=[A-Za-z0-9_./])")
 _NO_ALTERNATIVES = str.maketrans("{|}", "(/)")
-_LONGEST_EXAMPLE = 300  # characters
+_MAX_EXAMPLE = 300  # characters
 NameWords = Callable[[str], str]
 _PLAIN = re.compile(r"[A-Za-z][\w-]{1,80}(?:[./][\w-]{1,80}){0,4}")
 
@@ -76,7 +76,7 @@ def mask_question(text: str, name_words: NameWords | None = None) -> str:
 def write_example(text: str) -> str:
     """Write a question as an example line, with placeholders for its names."""
     masked = " ".join(_WRITTEN.get(word, word) for word in mask_question(text).split())
-    return masked.translate(_NO_ALTERNATIVES).lstrip("# ")[:_LONGEST_EXAMPLE]
+    return masked.translate(_NO_ALTERNATIVES).lstrip("# ")[:_MAX_EXAMPLE]
 
 
 def _is_spelt_so(word: str) -> bool:

@@ -33,7 +33,7 @@ from bot.replies.paging import show_without_file
 
 log = logging.getLogger(__name__)
 
-_LONGEST_TITLE = 200
+_MAX_TITLE = 200
 
 
 class SlackStream:
@@ -91,7 +91,7 @@ def make_text_chunk(text: str) -> Sequence[Any]:
 def make_step(nonce: str, status: str, *, found: Sequence[PlaceLink] = (), done: bool = False) -> Sequence[Any]:
     """Return the one line of progress, with the places found so far as its sources."""
     words = status.replace("`", "")
-    title = (words.removesuffix("…").strip() if done else words)[:_LONGEST_TITLE]
+    title = (words.removesuffix("…").strip() if done else words)[:_MAX_TITLE]
     if not title:
         return []
     step: dict[str, Any] = {"type": "task_update", "id": nonce, "title": title}

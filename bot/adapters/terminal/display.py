@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.trace import RunTrace
     from indexer import Progress
 
-_LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
+_MAX_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
 _STYLES = {"markdown.code": "bold cyan"}
 
@@ -72,7 +72,7 @@ class Terminal:
         The sequence is OSC 52, which terminals do not confirm.
         """
         content = base64.b64encode(text.encode()).decode()
-        if not self.out.is_terminal or self.out.is_dumb_terminal or len(content) > _LONGEST_COPY:
+        if not self.out.is_terminal or self.out.is_dumb_terminal or len(content) > _MAX_COPY:
             return False
         self.out.file.write(f"\x1b]52;c;{content}\x07")
         self.out.file.flush()

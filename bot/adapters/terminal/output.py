@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 CODE_THEME = "ansi_dark"  # the colours that the person chose for the terminal, light or dark
 _MAX_PLAIN = 10  # files that are named
-_LONGEST_CODE = 200  # characters of a line that are shown
-_LONGEST_QUERY = 1_000  # characters whose words are looked for in lines
+_MAX_CODE = 200  # characters of a line that are shown
+_MAX_QUERY = 1_000  # characters whose words are looked for in lines
 _WORD = re.compile(r"[^\W_]{3,}")
 
 
@@ -40,8 +40,8 @@ class CodeLine:
 
 def trim_code(line: str) -> str:
     """Shorten a line of code for a table: no indentation, no control sequences, limited length."""
-    code = replace_control_characters(line.strip()[: 2 * _LONGEST_CODE])
-    return code if len(code) <= _LONGEST_CODE else f"{code[: _LONGEST_CODE - 1]}…"
+    code = replace_control_characters(line.strip()[: 2 * _MAX_CODE])
+    return code if len(code) <= _MAX_CODE else f"{code[: _MAX_CODE - 1]}…"
 
 
 def to_json(record: Mapping[str, Any]) -> str:
@@ -111,7 +111,7 @@ def describe_hit(hit: Hit, query: str) -> CodeLine:
 def choose_line(hit: Hit, query: str) -> str:
     """Choose the line of a hit with most words of a query, by default that of its first definition."""
     lines = hit.text.split("\n")
-    words = set(_WORD.findall(query[:_LONGEST_QUERY].casefold()))
+    words = set(_WORD.findall(query[:_MAX_QUERY].casefold()))
     counts = [sum(word in line.casefold() for word in words) for line in lines]
     if any(counts):
         return lines[counts.index(max(counts))]

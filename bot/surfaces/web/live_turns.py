@@ -27,7 +27,7 @@ _PACE = 0.08  # seconds between two looks of anyone who follows a turn
 _REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
 _MIN_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next
-_LONGEST_LABEL = 90
+_MAX_LABEL = 90
 ENDING = "citebot is shutting down and did not answer this. Ask again once it is back."
 TOO_MANY = f"{MOST_UNDER_WAY} of your questions are still running. Wait for one to finish, or stop it."
 TOO_LONG = f"This conversation has reached {MOST_TURNS} questions. Start a new one."
@@ -154,7 +154,7 @@ class LiveConversation:
     def label(self) -> str:
         """The first question of the conversation."""
         question = " ".join(self.turns[0].question.split()) if self.turns else "A new conversation"
-        return question if len(question) <= _LONGEST_LABEL else f"{question[: _LONGEST_LABEL - 1]}…"
+        return question if len(question) <= _MAX_LABEL else f"{question[: _MAX_LABEL - 1]}…"
 
 
 class LiveTurns:

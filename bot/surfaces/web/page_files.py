@@ -26,7 +26,7 @@ STATIC_FILES: Mapping[str, str] = {
     "htmx-2.0.11.min.js": "text/javascript",
     "citebot.svg": "image/svg+xml",
 }
-_LONGEST_NAME = 300
+_MAX_NAME = 300
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
@@ -108,7 +108,7 @@ def format_lines(first: int, last: int) -> str:
 def format_name(text: str) -> str:
     """Write an outside name, such as a path, safely in one line."""
     line = to_one_line(text)
-    return line if len(line) <= _LONGEST_NAME else f"…{line[1 - _LONGEST_NAME :]}"
+    return line if len(line) <= _MAX_NAME else f"…{line[1 - _MAX_NAME :]}"
 
 
 def format_stage(text: str) -> Markup:

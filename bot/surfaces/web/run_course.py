@@ -18,7 +18,7 @@ MOST_VISITS = 200
 MOST_CALLS = 200
 MOST_PLACES = 200
 _LONGEST = 300  # characters of a text that is shown
-_LONGEST_READ = 4_000
+_MAX_READ = 4_000
 Mask = Callable[[str], str]
 # Denser than other pictures: the drawing is half as wide as a window, and must be legible.
 _GAP = 4.0
@@ -207,7 +207,7 @@ class RunCourse:
         return max((each.ended for each in self.visits if each.ended is not None), default=at)
 
     def _clip(self, text: object) -> str:
-        return self._mask(str(text)[:_LONGEST_READ])[:_LONGEST]  # half a secret is none that could be found
+        return self._mask(str(text)[:_MAX_READ])[:_LONGEST]  # half a secret is none that could be found
 
 
 class AgentGraphDrawing:

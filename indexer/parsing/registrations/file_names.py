@@ -70,7 +70,7 @@ def find_prisma_models(context: FileContext) -> Iterator[Registration]:
 
 
 _MAX_OPTIONS = 500
-_LONGEST_HELP = 300
+_MAX_HELP = 300
 _CMAKE = compile_pattern(
     r"(?mi)^[ \t]*(?:cmake_dependent_)?option\s*\(\s*(?P<name>\w+)\s+\"(?P<help>[^\"]{0,300})\""
     r"(?:\s+(?P<default>\"[^\"\n]{0,80}\"|[^\s)]{1,80}))?"
@@ -116,7 +116,7 @@ def _find_meson_options(text: str, context: FileContext) -> Iterator[Registratio
 
 def _find_autoconf_options(text: str, context: FileContext) -> Iterator[Registration]:
     for found, line in _locate(_AUTOCONF, text):
-        said = _AUTOCONF_HELP.match(text[found.end() : found.end() + _LONGEST_HELP])
+        said = _AUTOCONF_HELP.match(text[found.end() : found.end() + _MAX_HELP])
         flag = said[1] if said is not None else f"--{found['kind'].lower()}-{found['name']}"
         yield context.make("flag", flag, line, text=f"configure: {said[2]}" if said is not None else "configure")
 

@@ -52,7 +52,7 @@ _DESCRIBES = compile_pattern(
     r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services|flags)"\s*:'
 )
 _MAX_CANDIDATES = 5_000
-_LONGEST_NAME = 80  # bytes
+_MAX_NAME = 80  # bytes
 
 
 def find_registrations(
@@ -118,7 +118,7 @@ def _find_candidates(findings: Findings, context: FileContext) -> Iterator[tuple
         node = captures[role][0]
         end = node.end_byte
         # Most calls are of no interest, and end here: this is done for each of a repository.
-        name = source[max(node.start_byte, end - _LONGEST_NAME) : end].rpartition(b".")[2].rpartition(b":")[2].strip()
+        name = source[max(node.start_byte, end - _MAX_NAME) : end].rpartition(b".")[2].rpartition(b":")[2].strip()
         fitting = rules.get(name)
         if fitting is None and not (b"nv" in name and ENVIRONMENT_NAME.fullmatch(name)):
             continue

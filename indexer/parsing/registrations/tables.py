@@ -21,7 +21,7 @@ from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration, RegistrationKind
 
 _MAX_STRINGS = 2_000  # of a file, that begin as SQL does
-_LONGEST_STRING = 20_000  # bytes
+_MAX_STRING = 20_000  # bytes
 # A text that is plainly SQL: prose does not go on so behind its verb, or is not written so.
 _EMBEDDED = compile_pattern(
     r"[\"'`]\s{0,40}(?:SELECT\s[^;]{1,400}?\sFROM\s|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^)]{0,200}\))?\s+AS\s+"
@@ -65,7 +65,7 @@ def find_embedded_sql(root: Node, context: FileContext) -> Iterator[Registration
         if found.start() < end:
             continue
         node = _find_text(root, found.start() + 1)
-        if node is None or node.end_byte - node.start_byte > _LONGEST_STRING:
+        if node is None or node.end_byte - node.start_byte > _MAX_STRING:
             continue
         end = node.end_byte
         said = _read_inside(node, context.source)

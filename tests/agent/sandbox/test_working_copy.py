@@ -251,7 +251,7 @@ def test_a_copy_that_was_written_before_is_gone_on_with(origin: GitRepo, copy: W
         assert again.diff() == copy.diff() != b""
 
 
-@pytest.mark.parametrize(("limit", "said"), [("_MOST_BYTES", "MB in all"), ("_MOST_FILES", "files of")])
+@pytest.mark.parametrize(("limit", "said"), [("_MOST_BYTES", "MB in all"), ("_MAX_FILES", "files of")])
 def test_a_commit_that_is_too_large_is_refused_before_anything_is_written(
     origin: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
 ) -> None:
@@ -290,7 +290,7 @@ async def test_without_room_for_the_folders_of_a_command_nothing_runs(
 
 
 def test_changes_that_are_too_large_are_refused(copy: WorkingCopy, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working_copy, "_MOST_CHANGED", 1000)
+    monkeypatch.setattr(working_copy, "_MAX_CHANGED", 1000)
     (copy.tree / "large").write_bytes(b"x" * 1001)
 
     with pytest.raises(WorkingCopyError, match="too much for a patch"):

@@ -24,7 +24,7 @@ def repo(tmp_path: Path) -> GitRepo:
 
 
 def test_a_tree_of_billions_of_files_is_refused(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(git_command, "_MOST_OUTPUT", 5_000_000)
+    monkeypatch.setattr(git_command, "_MAX_OUTPUT", 5_000_000)
     monkeypatch.setattr(repository, "_COMPARING", 0.2)
     old = repo.sha()
     new = repo.commit_nested(BREADTH, DEPTH)
