@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from pydantic import SecretStr
@@ -256,21 +256,16 @@ async def _check_model(model: ChatModel, ollama_host: str, *, call: bool) -> Doc
     return make_ok(f"The language model {wanted} answers.")
 
 
-class Scoring(Protocol):
-    """A classifier that is loaded; its calls block."""
-
-    def score(self, text: str) -> float:
-        """Return how likely a text is an attack."""
-
-
-async def check_classifier(load: Callable[[], Scoring], folder: Path, *, milliseconds: int) -> Sequence[DoctorFinding]:
+async def check_classifier(
+    load: Callable[[], Callable[[str], float]], folder: Path, *, milliseconds: int
+) -> Sequence[DoctorFinding]:
     """Check whether the operator's classifier can be loaded, and answers in time."""
     try:
-        model = await asyncio.to_thread(load)
+        score = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
         return [DoctorFinding(level="warning", what=f"Only the rules judge questions. {error}")]
     began = time.perf_counter()
-    await asyncio.to_thread(model.score, _QUESTION)
+    await asyncio.to_thread(score, _QUESTION)
     duration = 1000 * (time.perf_counter() - began)
     what = f"The classifier in {folder} is the pinned one, and takes {duration:,.0f} ms for a question"
     if duration > milliseconds:
@@ -410,7 +405,9 @@ async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
     """Check whether the classifier can be used, if there is one."""
     if guard.classifier is None:
         return []
-    return await check_classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
+    return await check_classifier(
+        lambda: load_classifier(guard).score, guard.classifier, milliseconds=guard.classifier_ms
+    )
 
 
 async def _check_discord(settings: Settings, clock: Clock, live: Sequence[str]) -> Sequence[DoctorFinding]:

@@ -82,7 +82,7 @@ def _report_sweep(
     note = "\n".join(problems)
     if as_json:
         record = {
-            **retention.sweep_to_record(swept),
+            **asdict(swept),
             "problems": list(problems),
             "removed_indexes": [folder.name for folder in removed],
             "freed_bytes": max(0, freed),

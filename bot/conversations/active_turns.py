@@ -80,8 +80,6 @@ SWEEP_BEATS = 5  # from one search for what other processes left to the next
 DRAIN_SECONDS = 20.0
 CLAIM_TRIES, CLAIM_PAUSE = 3, 0.5  # of a job whose conversation another process has for a moment
 
-TurnListener = Callable[[ActiveTurn], Awaitable[None]]
-
 
 class ActiveTurns:
     """The turns of this process by their messages. Use it as `async with turns.open():`.
@@ -92,7 +90,12 @@ class ActiveTurns:
     """
 
     def __init__(
-        self, deps: TurnDeps, *, max_concurrent: int, on_end: TurnListener, jobs: AnswerJobs | None = None
+        self,
+        deps: TurnDeps,
+        *,
+        max_concurrent: int,
+        on_end: Callable[[ActiveTurn], Awaitable[None]],
+        jobs: AnswerJobs | None = None,
     ) -> None:
         self.transports: dict[str, ReplyTransport] = {}
         self._deps = deps

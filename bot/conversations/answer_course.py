@@ -193,7 +193,9 @@ class AnswerCourse:
         self._quotes = await read_thread_quotes(message, self._platform, deps.mask)
         asked = [text, *(one.text[:LONGEST_QUOTED] for one in self._attached.texts)]
         around = read_quotes(self._quotes) if is_bare_question(text) else ()
-        return await deps.chooser.choose(self._entry, "\n".join([*asked, *around]))
+        return await deps.chooser.choose(
+            message, "\n".join([*asked, *around]), conversation=self._entry.conversation, run_id=self._entry.run_id
+        )
 
     def _explain_unread(self) -> Said | None:
         """Say that an attachment or link was not read, because the question means something else without it."""

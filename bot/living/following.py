@@ -37,7 +37,6 @@ _COMMIT = re.compile("[0-9a-f]{40,64}")
 _WORD = re.compile(r"\w\w+")
 _QUIET = frozenset({"same", "moved", "reformatted"})
 log = logging.getLogger(__name__)
-OpenPush = Callable[[Path, str, str], Push | None]
 
 
 @dataclass
@@ -62,7 +61,7 @@ class AnswerFollower:
         self,
         store: LivingAnswerStore,
         repositories: Repositories,
-        open_push: OpenPush,
+        open_push: Callable[[Path, str, str], Push | None],
         *,
         pages: Mapping[str, str],
         on_change: Callable[[], None] = lambda: None,

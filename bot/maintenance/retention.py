@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from pydantic import SecretStr
 
@@ -161,17 +160,6 @@ def describe_sweep(swept: SweepReport) -> str:
         f"Swept: forgot {_count(swept.conversations, 'conversation')}, {_count(swept.messages, 'message')}, "
         f"{_count(swept.threads, 'thread')} and {_count(swept.ratings, 'rating')}."
     )
-
-
-def sweep_to_record(swept: SweepReport) -> dict[str, Any]:
-    """Describe a sweep as JSON."""
-    return {
-        "conversations": swept.conversations,
-        "messages": swept.messages,
-        "threads": swept.threads,
-        "ratings": swept.ratings,
-        "problems": list(swept.problems),
-    }
 
 
 def _count(number: int, of_what: str) -> str:

@@ -33,8 +33,6 @@ KEPT_SECONDS = 2.0  # for that long a result is used again: probes come as often
 # Headers by which a proxy names its client; their absence proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
 
-Trust = Callable[[Request], bool]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Readiness:
@@ -208,7 +206,7 @@ class ProbeHandlers:
         """Add the paths to a server on a separate loopback port."""
         self._add(router, is_local)
 
-    def _add(self, router: Router, trust: Trust) -> None:
+    def _add(self, router: Router, trust: Callable[[Request], bool]) -> None:
         async def healthz(request: Request) -> Response:
             reason = await self.health.store()
             record: dict[str, Any] = {"alive": not reason}

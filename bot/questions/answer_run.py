@@ -26,7 +26,7 @@ from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, Repositories
 from bot.questions.descriptions import find_freshness
 from bot.questions.run_recording import RunRecording
-from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice, RoutedQuestion
+from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
 from bot.storage.rate_limits import QuestionCounter
@@ -56,7 +56,9 @@ class QuestionRouter(Protocol):
     def check(self, message: IncomingMessage) -> None:
         """Raise `NotAllowed` if there is nothing that the author may ask about."""
 
-    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
+    async def choose(
+        self, message: IncomingMessage, context: str, *, conversation: str, run_id: str
+    ) -> RepositoryChoice | AmbiguousRepository:
         """Decide; `context` is the question with the surrounding messages."""
 
 

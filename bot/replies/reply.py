@@ -29,8 +29,6 @@ from bot.replies.paging import Page, cut_to_stable, split_into_pages
 from bot.replies.send_budget import ReplyTransport
 
 T = TypeVar("T")
-HandleListener = Callable[[Sequence[MessageHandle]], Awaitable[None]]
-HandleCheck = Callable[[MessageHandle], Awaitable[bool]]
 TRIES = 4  # of the placeholder and of the final content, where calls get no answer
 _TINY = 1e-3
 LONG = 4_000  # characters, from which on a text is laid out in a thread
@@ -64,12 +62,12 @@ class Reply:
         place: Place,
         *,
         nonce: str,
-        note: HandleListener,
+        note: Callable[[Sequence[MessageHandle]], Awaitable[None]],
         handles: Sequence[MessageHandle] = (),
         recovered: bool = False,
         on_stop: Callable[[], object] = lambda: None,
         on_shown: Callable[[MessageContent], None] = lambda _: None,
-        is_taken: HandleCheck | None = None,
+        is_taken: Callable[[MessageHandle], Awaitable[bool]] | None = None,
         may_grow: Callable[[], bool] = lambda: True,
     ) -> None:
         self._transport = transport

@@ -6,32 +6,14 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from agent import Database
 from agent.text.storable import make_storable
-from bot.clock import Clock
-from bot.messages import Button, IncomingMessage, MessageContent
+from bot.messages import Button, MessageContent
+from bot.storage.database import Table
 
 MOST_TOGETHER = 5  # repositories that one question is answered about, and that are offered as buttons
 
 LONGEST_LABEL = 75
-
-
-class RoutedQuestion(Protocol):
-    """A question for routing: the message, its conversation, and its run."""
-
-    @property
-    def message(self) -> IncomingMessage:
-        """The question, with its author and place."""
-
-    @property
-    def conversation(self) -> str:
-        """The id of the conversation in the agent's memory."""
-
-    @property
-    def run_id(self) -> str:
-        """The run that answers it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,12 +78,8 @@ class PendingQuestion:
     at: float = 0.0
 
 
-class ChoiceStore:
+class ChoiceStore(Table):
     """The tables `topics`, `routes` and `asked_back`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def topic(self, conversation: str) -> ConversationTopic | None:
         """Return a conversation's repositories."""

@@ -18,7 +18,6 @@ from bot.repositories.choice_store import (
     ChoiceStore,
     PendingQuestion,
     RepositoryChoice,
-    RoutedQuestion,
 )
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
@@ -66,26 +65,28 @@ class RepositoryChooser:
         self._clock = clock
         self._lookups = HintLookup(repositories)
 
-    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
+    async def choose(
+        self, message: IncomingMessage, context: str, *, conversation: str, run_id: str
+    ) -> RepositoryChoice | AmbiguousRepository:
         """Decide for a turn, identically after a restart; `context` is the question with the messages around it.
 
         Unclear choices are kept until the author decides. Raises `NotAllowed` if citebot may answer
         nothing.
         """
-        asking = self._make_asking(entry.message, entry.conversation)
+        asking = self._make_asking(message, conversation)
         if self._has_one:
             return await self._decide(asking, context)
-        before = await self._ledger.find_route(entry.run_id)
+        before = await self._ledger.find_route(run_id)
         if before is not None and set(before.repositories) <= set(asking.visible):
             await self._keep(asking, before)  # the process may have been killed before that
-            is_named = not entry.message.about and set(before.repositories) <= set(asking.naming.repositories)
-            return replace(before, question=asking.naming.question if is_named else entry.message.text)
+            is_named = not message.about and set(before.repositories) <= set(asking.naming.repositories)
+            return replace(before, question=asking.naming.question if is_named else message.text)
         found = await self._decide(asking, context)
         if isinstance(found, AmbiguousRepository):
-            asked = PendingQuestion(run_id=entry.run_id, question=entry.message.text, names=found.likeliest)
-            await self._ledger.ask_back(entry.conversation, entry.message.author, asked)
+            asked = PendingQuestion(run_id=run_id, question=message.text, names=found.likeliest)
+            await self._ledger.ask_back(conversation, message.author, asked)
             return found
-        await self._ledger.decide(entry.run_id, entry.conversation, found)
+        await self._ledger.decide(run_id, conversation, found)
         await self._keep(asking, found)
         return found
 

@@ -12,6 +12,7 @@ from agent import Database
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.messages import SURFACE, Attachment, Button, MessageContent, PlaceLink
+from bot.storage.database import Table
 
 if TYPE_CHECKING:
     from agent import Database, PastTurn
@@ -146,12 +147,8 @@ class ShareableAnswer:
     repositories: tuple[str, ...]
 
 
-class ShareableAnswerStore:
+class ShareableAnswerStore(Table):
     """The table `shareable_answers`, by runs. A shared answer stays for a day without its content."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def keep(self, run_id: str, conversation: str, answer: ShareableAnswer) -> None:
         """Keep an answer."""
@@ -232,12 +229,8 @@ class SharedAnswer:
     at: float
 
 
-class SharedAnswerStore:
+class SharedAnswerStore(Table):
     """The table `shared_answers`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def share(self, answer_id: str, owner: str, question: str, answer: str) -> None:
         """Keep an answer under its link; sharing it twice changes nothing."""

@@ -22,7 +22,7 @@ from agent import (
     open_postgres_database,
     open_sqlite,
 )
-from bot.clock import read_uptime
+from bot.clock import Clock, read_uptime
 from bot.errors import InboxError
 
 INBOX_FILE = "inbox.sqlite"  # in CITEBOT_HOME
@@ -30,6 +30,14 @@ ERRORS = DatabaseErrors(failed=InboxError, unreachable=InboxError)
 
 _LONGEST_LEASE = 3_600.0  # seconds; longer than any that is given
 _CONNECTIONS = 8
+
+
+class Table:
+    """A table, or several: what is asked of them, by the clock of this process."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
 
 
 def open_store(home: Path, url: SecretStr | None) -> AbstractAsyncContextManager[Database]:

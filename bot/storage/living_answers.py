@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent import Database, Statement, StoredQuery
+from agent import Statement, StoredQuery
 from agent.text.storable import make_storable
-from bot.clock import Clock
 from bot.messages import MessageContent, MessageHandle
 from bot.storage.answer_records import read_content
+from bot.storage.database import Table
 from indexer import CitedLines, FollowedLines
 
 DAY = 86_400.0
@@ -145,12 +145,8 @@ class LivingAnswer:
     is_pinned: bool = False
 
 
-class LivingAnswerStore:
+class LivingAnswerStore(Table):
     """The tables `living_answers`, `cited_places`, `stored_queries` and `followed_commits`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def keep(self, answer: LivingAnswer, conversation: str, evidence: AnswerEvidence) -> None:
         """Keep an answer, replacing any previous one for the same message."""

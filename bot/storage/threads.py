@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from agent import Database
-from bot.clock import Clock
 from bot.messages import IncomingMessage, Place
+from bot.storage.database import Table
 
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
 EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-up is not for citebot
@@ -26,12 +25,8 @@ class ThreadState:
     last_at: float = 0.0
 
 
-class ThreadStore:
+class ThreadStore(Table):
     """The table `threads`."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
 
     async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether to answer a message; notes its author in threads with citebot.

@@ -13,7 +13,7 @@ from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
 from bot.ports import RefSource, RepositoryIndex
 from bot.questions.answer_run import AnswerQueue, QuestionDeps
-from bot.repositories.choice_store import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
+from bot.repositories.choice_store import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
 from bot.repositories.local_repositories import LocalRepositories
 from bot.repositories.names import RepositoryProfile, find_named
 from bot.repositories.ref_chooser import RefChooser
@@ -41,9 +41,13 @@ class NamedRepositoryRouter:
         if not self._profiles:
             raise NotAllowed("There is no repository to ask about.")
 
-    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:  # noqa: ARG002
+    async def choose(
+        self,
+        message: IncomingMessage,
+        context: str,  # noqa: ARG002 - the port's
+        **_: str,
+    ) -> RepositoryChoice | AmbiguousRepository:
         """Decide by the question."""
-        message = entry.message
         if message.about:
             return RepositoryChoice(repositories=message.about, why="its author chose it", question=message.text)
         named = find_named(message.text, self._profiles)

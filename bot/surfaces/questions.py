@@ -270,7 +270,9 @@ class AskedRun:
         self._add(RunBegun(run_id=asked.run_id, conversation=asked.label))
         async with deps.queue.lock_conversation(asked.conversation):
             context = "\n".join([text, *read_quotes(asked.background)]) if is_bare_question(text) else text
-            choice = await deps.chooser.choose(asked, context)
+            choice = await deps.chooser.choose(
+                asked.message, context, conversation=asked.conversation, run_id=asked.run_id
+            )
             if isinstance(choice, AmbiguousRepository):
                 return NotAnswered(reason="unclear_repository", text=_ask_which(choice)), "paused"
             last = await deps.records.last(asked.conversation) if deps.records is not None else None

@@ -312,10 +312,7 @@ def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
     )
 
 
-_Parser = Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformEvent] | None]
-
-
-_PARSERS: Mapping[str, _Parser] = {
+_PARSERS: Mapping[str, Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformEvent] | None]] = {
     "app_mention": parse_question,
     "message": parse_message_event,
     "pin_added": parse_pin,

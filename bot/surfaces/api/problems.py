@@ -25,7 +25,6 @@ GONE = 499
 API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
 UNEXPECTED = "An internal error occurred. Try again; if it persists, see citebot's log."
-Render = Callable[["RequestProblem"], Response]
 log = logging.getLogger(__name__)
 _SENTENCES: Mapping[int, str] = {
     400: "The request cannot be read.",
@@ -101,7 +100,7 @@ def name_status(status: int) -> str:
     return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
 
 
-def make_error_handlers(render: Render) -> dict[Any, Any]:
+def make_error_handlers(render: Callable[[RequestProblem], Response]) -> dict[Any, Any]:
     """Return handlers that render all errors; the server also logs unexpected ones."""
 
     async def answer(_: Request, error: Exception) -> Response:

@@ -39,8 +39,6 @@ _ALL_FORMS = 8_000_000
 _MAX_FIELDS = 20
 log = logging.getLogger(__name__)
 Handler = Callable[[Request], Awaitable[Response]]
-SignedIn = Callable[[Request, "WebSession"], Awaitable[Response]]
-Submitted = Callable[[Request, "WebSession", Mapping[str, str]], Awaitable[Response]]
 Refuse = Callable[[Request, int, str], Response]
 SESSION_SECONDS = 12 * 3600.0
 MOST_SESSIONS = 1_000
@@ -93,7 +91,7 @@ class RequestGuard:
 
         return serve
 
-    def require_session(self, handle: SignedIn) -> Handler:
+    def require_session(self, handle: Callable[[Request, WebSession], Awaitable[Response]]) -> Handler:
         """Serve signed-in people; send others to the sign-in page."""
 
         async def serve(request: Request) -> Response:
@@ -110,7 +108,7 @@ class RequestGuard:
 
         return self.open(serve)
 
-    def require_form(self, handle: Submitted) -> Handler:
+    def require_form(self, handle: Callable[[Request, WebSession, Mapping[str, str]], Awaitable[Response]]) -> Handler:
         """Serve a form that we wrote for this session, and that no other page has sent."""
 
         async def serve(request: Request, session: WebSession) -> Response:

@@ -54,9 +54,9 @@ class StraightRouter:
     def check(self, message: IncomingMessage) -> None:
         pass
 
-    async def choose(self, entry: Any, context: str) -> RepositoryChoice:
+    async def choose(self, message: IncomingMessage, context: str, **_: str) -> RepositoryChoice:
         self.contexts.append(context)
-        return RepositoryChoice(repositories=entry.message.about or ("demo",), why="asked", question=entry.message.text)
+        return RepositoryChoice(repositories=message.about or ("demo",), why="asked", question=message.text)
 
 
 class PinningRepositories(FakeRepositories):
