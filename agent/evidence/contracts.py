@@ -240,7 +240,9 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
         if name == "variable" and not any(site.registration.kind == "variable" for site in sites):
             continue
         if contract.is_same is match_packages:
-            words = [word for word in words if word != code.repository and _may_be_package(word, asked)]
+            declaring = {site.registration.handler for site in sites if site.registration.kind == "dependency"}
+            own = declaring if name == "requirement" else ()
+            words = [one for one in words if one != code.repository and (one in own or _may_be_package(one, asked))]
         named = [
             word
             for word in words

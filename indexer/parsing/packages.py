@@ -65,7 +65,7 @@ _PYTHON = (
     " tool.poetry.dependencies/* tool.poetry.group.*.dependencies/* tool.poetry.dev-dependencies/*"
     " build-system/requires/*"
 ).split()
-_JSON_NAME = compile_pattern(r"(?m)^[ \t]*\"name\"\s*:\s*\"([^\"]+)\"")
+_JSON_NAME = compile_pattern(r"(?m)^[ \t{]*\"name\"\s*:\s*\"([^\"]+)\"")
 _TOML_NAME = compile_pattern(r"(?m)^name\s*=\s*[\"']([^\"']+)[\"']")
 _REQUIREMENT = compile_pattern(
     r"^(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]\n]*\])?\s*(?P<version>(?:===?|~=|>=?|<=?|!=|@)[^;#\\]*)?(?:[;#\\]|\s*$)"

@@ -142,7 +142,7 @@ def _detect_wide(data: bytes) -> str | None:
     for encoding, places in _WIDE.items():
         width = 4 if "32" in encoding else 2
         is_fit = all(
-            (head[place::width].count(0) * 2 > len(head) // width) == (place in places) for place in range(width)
+            (head[place::width].count(0) * 4 > len(head) // width) == (place in places) for place in range(width)
         )
         text = _try_decode(data, encoding) if is_fit else None
         if text and _count_controls(text[:_SNIFFED].encode()) == 0:

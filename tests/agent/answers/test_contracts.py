@@ -177,6 +177,13 @@ async def test_requirements_of_packages_and_of_the_project_are_listed(tmp_path: 
     assert missing.text.startswith("No place where the package `left-pad` is")
 
 
+async def test_a_package_of_the_repository_may_have_an_everyday_name(tmp_path: Path) -> None:
+    files = {**PACKAGES, "ui/package.json": '{"name": "web", "dependencies": {"lodash": "^4"}}\n'}
+    [answer] = await ask(tmp_path, "what does web depend on?", files=files)
+
+    assert answer.text == "`web` depends on 1 package:\n\n- `lodash` in `ui/package.json` [1], `^4`"
+
+
 async def test_what_is_called_so_nowhere_is_a_no_with_what_was_read(tmp_path: Path) -> None:
     answers = await ask(
         tmp_path,

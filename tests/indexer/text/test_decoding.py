@@ -24,6 +24,7 @@ from indexer.text.decoding import decode_file, find_encoding, is_binary, is_lfs_
         (b"\x93quoted\x94", "\u201cquoted\u201d"),
         ("int main(); // итог\n".encode("utf-16-le"), "int main(); // итог\n"),
         ("int main(); // итог\n".encode("utf-32-be"), "int main(); // итог\n"),
+        ("x = 1 # Если пользователь не найден\n".encode("utf-16-be"), "x = 1 # Если пользователь не найден\n"),
         ("// 注文の合計".encode("iso2022_jp"), "// 注文の合計"),
         (
             "// größe für übersicht\n".encode() * 9 + b"test = '\xff'\n",
