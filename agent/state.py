@@ -78,16 +78,17 @@ class RetrievalRequest(TypedDict):
 
 
 class ToolRequest(TypedDict):
-    """A call of a tool that the router asks for; the arguments are as a model wrote them, and not yet checked."""
+    """A tool call requested by the router; its arguments are a model's, and unchecked."""
 
     tool: str
     args: dict[str, Any]
 
 
 class RouterDecision(TypedDict):
-    """The next step of the turn; `unknown` are the names in the question that are not defined in the repository.
+    """The next step of the turn; `unknown` are the undefined names in the question.
 
-    `requests` belong to the route retrieve, `calls` to use_tool, `clarification` (a question to the person) to clarify.
+    `requests` belong to the route retrieve, `calls` to use_tool, `clarification` (a question to the
+    person) to clarify.
     """
 
     route: Route
@@ -145,7 +146,7 @@ class Finding(TypedDict):
 
 
 class CitationRef(TypedDict):
-    """Lines that a mark in the answer stands for; for `commit` and `repository` see `EvidenceRef`."""
+    """Lines of a mark in the answer; for `commit` and `repository` see `EvidenceRef`."""
 
     mark: int
     path: str
@@ -163,9 +164,9 @@ class Continuation(TypedDict):
 
 
 class PlanProposal(TypedDict):
-    """A plan as a model has called for it: its steps, the tools that a person has to approve, and which steps wait.
+    """A plan as a model called for it: its steps, the tools that need approval, and the dependent steps.
 
-    `dependent` are the numbers, from 1, of the steps that need what the ones before them have found.
+    `dependent` are the numbers, from 1, of the steps that need earlier findings.
     """
 
     steps: list[str]
@@ -181,10 +182,10 @@ class RepositoryNotes(TypedDict):
 
 
 class RetrievalMetadata(TypedDict):
-    """The way to the evidence: queries, relaxed filters, failures, and whether it fits.
+    """The way to the evidence: queries, relaxed filters, failures, and whether it suffices.
 
-    `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between. What was
-    fetched of one of several repositories has its `totals` and `facts` under its name.
+    `facts` are findings beside the evidence, by name, such as the tags around commits. With several
+    repositories, the `totals` and `facts` of each are under its name.
     """
 
     searched: list[str]
@@ -236,12 +237,12 @@ Value = TypeVar("Value")
 
 
 def take_newest(_: Value, new: Value) -> Value:
-    """Take the later one: what comes with a reply may come twice, when the process is killed in between."""
+    """Take the later one: a reply's data may arrive twice after a kill."""
     return new
 
 
 def merge_messages(left: list[Any], right: list[Any]) -> list[Any]:
-    """Add messages to those of a step, or empty them, as LangGraph does."""
+    """Add messages to those of a step, or clear them, as LangGraph does."""
     # Takes a second to import, and only an investigation has messages.
     from langgraph.graph.message import add_messages
 
@@ -322,12 +323,12 @@ class AgentState(TypedDict, total=False):
 
 
 def make_empty_metadata() -> RetrievalMetadata:
-    """Return the metadata of a turn that has searched nothing yet."""
+    """Return the metadata of a turn without a search."""
     return {"searched": [], "relaxed": [], "failures": [], "totals": {}, "weak": False}
 
 
 def reset_turn(left: AgentState) -> AgentState:
-    """Return the values that a turn begins with, whatever an interrupted one has left behind in the state."""
+    """Return the initial values of a turn, whatever an interrupted one left in the state."""
     return {
         "gateway_passed": False,
         "gateway_reason": "",
@@ -371,7 +372,7 @@ def reset_turn(left: AgentState) -> AgentState:
 
 
 def reset_research(left: AgentState) -> AgentState:
-    """Return the values of an investigation that has not begun, whatever one has left behind in the state."""
+    """Return the initial values of an investigation, whatever another left in the state."""
     changes: AgentState = {
         "plan": [],
         "current_step": 0,
@@ -389,7 +390,7 @@ def reset_research(left: AgentState) -> AgentState:
 
 
 def clear_messages() -> chat.RemoveMessage:
-    """Return the change that empties `messages`."""
+    """Return the change that clears `messages`."""
     # As in `merge_messages`.
     from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
@@ -397,12 +398,12 @@ def clear_messages() -> chat.RemoveMessage:
 
 
 def is_hardened(state: AgentState) -> bool:
-    """Whether the turn is to make do with less: its question is watched, or its evidence gives orders."""
+    """Whether the turn is restricted: its question is watched, or its evidence gives orders."""
     return state.get("gateway_verdict") == "watch" or bool(state.get("flagged"))
 
 
 def is_answering(state: AgentState) -> bool:
-    """Whether the model that has tools is to write the answer, and not to take a step of a plan."""
+    """Whether the model with tools writes the answer, rather than taking a step of a plan."""
     remain = state.get("current_step", 0) < len(state.get("plan", []))
     return state.get("mode") == "tools" and not (remain and state.get("loop_decision") == "CONTINUE")
 
@@ -419,7 +420,7 @@ def to_location(ref: EvidenceRef | CitationRef) -> Location:
 
 
 def to_citation(mark: int, location: Location) -> CitationRef:
-    """Return what a mark stands for."""
+    """Return the target of a mark."""
     citation: CitationRef = {
         "mark": mark,
         "path": location.path,
@@ -434,7 +435,7 @@ def to_citation(mark: int, location: Location) -> CitationRef:
 
 
 def name_route(state: AgentState) -> str:
-    """Name the way that the turn took through the graph, for the answer and for statistics."""
+    """Name the turn's way through the graph, for the answer and for statistics."""
     if state.get("is_blocked"):
         return "blocked"
     by_intent = {"history_request": "history", "follow_up": "history", "out_of_scope": "out_of_scope"}

@@ -48,7 +48,7 @@ _MAX_INNER = 5
 
 
 async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what is known of the repository as a whole; point at places where the question names a part of it."""
+    """Write an overview of the repository; point at places if the question names a part of it."""
     if material.skip or find_mentions(material.question).anything:
         return await write_places(draft, material)
     code = material.deps.code
@@ -102,7 +102,7 @@ MAX_LINES = 40
 
 
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write the answer into the draft and return what it is about."""
+    """Write the answer into the draft and return its subject."""
     if not material.retrieved:
         return await _write_nothing(draft, material)
     subject = await _choose_form(material)(draft, material)
@@ -112,7 +112,7 @@ async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext)
 
 
 def describe_meanings(meanings: Sequence[str]) -> str:
-    """Offer what else a question may mean."""
+    """Offer the other possible meanings of a question."""
     return f"If you meant something else, ask: {' · '.join(meanings)}"
 
 

@@ -19,7 +19,7 @@ NO_PLACE = "No place where the"  # the beginning of a reason that names a table,
 def request_search(
     query: str, *, patterns: Sequence[str] = (), source_types: Sequence[SourceType] = (), reasoning: str
 ) -> RetrievalRequest:
-    """Ask for a ranking of the code by a text."""
+    """Make the request to rank the code by a text."""
     return {
         "lookup": "search",
         "query": query[:LONGEST_QUERY],
@@ -45,14 +45,14 @@ def request_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> Ret
 
 
 def read_literal(request: RetrievalRequest) -> Literal | None:
-    """Return the text that a request looks for verbatim; None if it is about something else."""
+    """Return the text to find verbatim for a request; None for other requests."""
     if request["lookup"] == "message":
         return Literal(text=request["query"], is_message=True)
     return parse_literal(request["query"]) if request["lookup"] == "search" else None
 
 
 def request_outline(path: str, *, reasoning: str) -> RetrievalRequest:
-    """Ask for the outline of a file."""
+    """Make the request for a file's outline."""
     return {**request_lookup("file", path, reasoning=reasoning), "path": path}
 
 

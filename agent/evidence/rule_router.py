@@ -115,7 +115,7 @@ _MAX_ACRONYM = 5
 
 
 async def route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Show the code of a stack trace's frames, the error that it ends with, and the place of its message."""
+    """Show the code of a stack trace's frames, its error, and the place of its message."""
     frames = parse_frames(question)
     if not frames:
         return None
@@ -134,7 +134,7 @@ async def route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
 
 
 async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
-    """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
+    """Request the line of a frame; if the trace is from another version, request the named function."""
     line = max(1, min(frame.line, entry.lines))
     found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
     spans = [(one.symbol.start_line, one.symbol.end_line) for one in found]
@@ -204,7 +204,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
 
 
 async def _route_release(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for the commits that a question about releases or environments means; None if nothing tells them."""
+    """Find the commits for a question about releases or environments; None if nothing names them."""
     asked = read_asked_release(clean_question(question))
     if asked is None:
         return None
@@ -217,7 +217,7 @@ async def _route_release(question: str, code: CodeSearch) -> RouterDecision | No
 
 
 async def _route_message(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Look for a message that the question consists of or quotes, unless it surely asks for something of a name."""
+    """Search for a message that the question consists of or quotes, unless it clearly asks about a name."""
     names_code = bool(asked.names or find_mentions(question).paths)
     is_named = asked.is_sure and names_code and asked.name != "error"
     said = not is_named and any(literal.is_message for literal in find_literals(question))
@@ -225,7 +225,7 @@ async def _route_message(question: str, asked: AskedIntent, code: CodeSearch) ->
 
 
 async def _route_rest(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision:
-    """Choose by what is wanted, then by the files, the texts and the names of the question, and search else."""
+    """Choose by intent, then by the files, texts and names in the question, and search otherwise."""
     if (chosen := await route_intent(question, asked, code)) is not None:
         return {**chosen, "meanings": meanings} if (meanings := list_meanings(asked)) else chosen
     for attempt in (_route_paths, _route_literals, _route_names):
@@ -249,7 +249,7 @@ async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterD
 
 
 async def _route_left_out(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Say of paths that are not indexed where they are: their text is not here."""
+    """Say where unindexed paths are; their text is missing here."""
     mentioned = dict.fromkeys(mention.path for mention in find_mentions(question).paths)
     if not mentioned:
         return None
@@ -271,7 +271,7 @@ async def _refer_to_project(question: str, code: CodeSearch) -> str:
 
 
 async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> bool:
-    """Whether something else than a module or an import is called like the project, as the question spells it."""
+    """Whether anything other than a module or an import has the project's name, as the question spells it."""
     name = repository.rpartition("/")[2]
     symbols = [one.symbol for one in await code.definitions(name) if not is_test_or_docs(one.path)]
     things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
@@ -279,7 +279,7 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
 
 
 async def _route_literals(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Search for the texts that the question quotes, unless they are names that are defined."""
+    """Search for the texts that the question quotes, unless they are defined names."""
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
         return None
@@ -312,7 +312,7 @@ async def _find_mentioned(question: str, code: CodeSearch) -> list[tuple[FileEnt
 
 
 def _route_linked(question: str) -> RouterDecision | None:
-    """Show the lines that links lead to, at their commit."""
+    """Show the lines behind links, at their commit."""
     lines = [
         request_lines(
             linked.path,
@@ -327,7 +327,7 @@ def _route_linked(question: str) -> RouterDecision | None:
 
 
 async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Show the lines that the question names by their numbers."""
+    """Show the lines that the question gives by number."""
     lines = [
         request_lines(
             entry.path,
@@ -390,7 +390,7 @@ async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None
 
 
 async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
-    """Return lookups for the names that are defined, and the names that look like code and are not."""
+    """Return lookups for defined names, and undefined names that look like code."""
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []
     for written in (*mentions.names, *mentions.words):
@@ -403,5 +403,5 @@ async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[li
 
 
 async def _is_exact(word: str, code: SymbolIndex) -> bool:
-    """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
+    """Whether a capitalised word of the question is exactly a definition's name."""
     return not (word.isupper() and len(word) <= _MAX_ACRONYM) and await is_defined_exactly(word, code)

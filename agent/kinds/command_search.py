@@ -1,4 +1,4 @@
-"""Finds the commands that a question asks for: how to run, build, test, lint or release, as the repository says it."""
+"""Finds the commands that a question asks for: how to run, build, test, lint or release."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def find_purposes(question: str) -> list[str]:
 
 
 def _score_command(path: str, command: NamedCommand, words: Sequence[str], wanted: frozenset[str]) -> float:
-    """Weigh a command's words over its description; words of the question beyond its purpose weigh most."""
+    """Weight a command's words above its description; words of the question beyond its purpose weigh most."""
     typed, body, about = _cut_runner(command.text.lower()), command.body.lower(), command.about.lower()
     if words is not _PURPOSES["install"] and _INSTALLS.match(command.text.lower()):
         return 0.0  # an installed program has the word in its name
@@ -152,7 +152,7 @@ def _score_command(path: str, command: NamedCommand, words: Sequence[str], wante
 
 
 def _cut_runner(typed: str) -> str:
-    """Cut words that only start a command: the `run` of `npm run lint` and the `make` of `make docs`."""
+    """Drop words that only start a command: the `run` of `npm run lint` and the `make` of `make docs`."""
     found = _RUNNER.match(typed)
     return typed[found.end() :] if found is not None else typed
 
@@ -227,7 +227,7 @@ class NamedCommand:
 
 
 def read_commands(path: str, text: str) -> list[NamedCommand]:
-    """Return the commands that a file names; none for a file of another kind."""
+    """Return the commands in a file; none for other kinds of files."""
     read = _find_reader(PurePosixPath(path))
     lines = [line[:_LONGEST_LINE] for line in text.split("\n")[:MAX_LINES]]
     return list(read(lines)) if read is not None else []

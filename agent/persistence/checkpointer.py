@@ -76,7 +76,7 @@ class SqliteConversations(ConversationSaver):
 
 @asynccontextmanager
 async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[SqliteConversations]:
-    """Open the conversation database, made when missing, and close it at the end; raises `CheckpointError`."""
+    """Open the conversation database, creating it if missing, and close it at the end; raises `CheckpointError`."""
     schema = load_conversation_schema()
     async with open_sqlite(
         path, schema, ERRORS, prepare=_prepare, synchronous="NORMAL", busy_seconds=busy_seconds

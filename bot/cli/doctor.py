@@ -71,18 +71,18 @@ _HOW_TO_NAME = (
 
 
 def is_discord_channel(channel: str) -> bool:
-    """Whether an id is one of Discord, which are numbers; those of Slack are not."""
+    """Whether an id is one of Discord's, which are numbers, unlike Slack's."""
     return channel.isdecimal()
 
 
 def report_not_set_up(name: str, channels: Sequence[str]) -> Sequence[DoctorFinding]:
-    """Say that nothing was posted on a platform that citebot knows no token of."""
+    """Report that nothing was posted on a platform without a token."""
     what = f"{name} is not set up, so nothing was posted in {', '.join(channels)}."
     return [make_problem(what, _NOT_SET_UP)] if channels else []
 
 
 async def check_slack_delivery(settings: Settings, channels: Sequence[str], clock: Clock) -> Sequence[DoctorFinding]:
-    """Check whether citebot can write in channels of Slack; raises a `ChatError` where Slack cannot be reached."""
+    """Check whether citebot can write in Slack channels; raises a `ChatError` if Slack cannot be reached."""
     if settings.slack_bot_token is None or not channels:
         return report_not_set_up("Slack", channels)
     token, address = settings.slack_bot_token.get_secret_value(), settings.slack_api_base_url or API_URL
@@ -126,7 +126,7 @@ _MAX_PEOPLE = 10
 
 
 async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
-    """Check whether there is a citebot.toml that is not read; `remark` says so."""
+    """Check whether a citebot.toml is ignored; `remark` says so."""
     return [make_warning(remark, _UNREAD)] if remark else []
 
 
@@ -145,7 +145,7 @@ async def check_git() -> Sequence[DoctorFinding]:
 
 
 async def check_ctags() -> Sequence[DoctorFinding]:
-    """Check whether the program is there that finds definitions in languages without a grammar."""
+    """Check whether universal-ctags is installed."""
     if version := await asyncio.to_thread(find_ctags_version):
         return [make_ok(f"universal-ctags {version} finds definitions in languages without a grammar.")]
     what = (
@@ -155,7 +155,7 @@ async def check_ctags() -> Sequence[DoctorFinding]:
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
-    """Check whether the data folder has room, whether it can be written, and by whom else."""
+    """Check the data folder's free space and permissions."""
 
     def measure() -> tuple[Sequence[str], int]:
         exposed = find_exposures(home)
@@ -172,7 +172,7 @@ async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
 
 
 def check_disk_space(home: Path, free: int) -> DoctorFinding:
-    """Check whether so many free bytes are enough."""
+    """Check whether the free space suffices."""
     what = f"The data folder {home} is writable, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
     if free < TOO_LITTLE:
@@ -181,7 +181,7 @@ def check_disk_space(home: Path, free: int) -> DoctorFinding:
 
 
 async def check_inbox(home: Path, url: SecretStr | None) -> Sequence[DoctorFinding]:
-    """Check whether the database of messages can be used, if there is one; raises `InboxError` if it cannot."""
+    """Check whether the database of messages works, if there is one; raises `InboxError` if not."""
     if not await asyncio.to_thread(has_store, home, url):
         return []
     async with open_store(home, url):
@@ -215,7 +215,7 @@ async def check_cluster(settings: Settings) -> Sequence[DoctorFinding]:
 
 
 async def check_vector_server(url: str | None) -> Sequence[DoctorFinding]:
-    """Check whether the server that keeps vectors can be used, if there is one."""
+    """Check whether the vector server works, if there is one."""
     if url is None:
         return []
     try:
@@ -275,7 +275,7 @@ async def check_classifier(
 
 
 async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]) -> Sequence[DoctorFinding]:
-    """Check which sandbox holds on this machine; raises `SandboxUnavailable` if none could even be tried."""
+    """Check which sandbox works on this machine; raises `SandboxUnavailable` if none could be tried."""
     *failures, last = await try_all()
     if last.problem:
         failures.append(last)
@@ -291,7 +291,7 @@ async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]
 
 
 async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
-    """Check whether goal runs are on in chat, and say who may have them begin."""
+    """Check whether goal runs are on in chat, and who may start them."""
     people = settings.access.run
     if not people:
         return [note("Goal runs are off in chat: nobody may start them.", _NO_RUNNERS)]
@@ -371,7 +371,7 @@ async def run_doctor(
 
 
 def report_invalid_settings(error: SettingsError) -> Sequence[DoctorFinding]:
-    """Settings that cannot be read leave nothing else to look at."""
+    """Report invalid settings, which prevent all other checks."""
     first, *others = str(error).splitlines()
     return [doctor_findings.make_problem(line.strip()) for line in others or [first]]
 
@@ -388,7 +388,7 @@ def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
 
 
 async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
-    """Check whether editors and agents can use citebot, and who may do so over HTTP."""
+    """Check whether editors and agents can use citebot, and who may use it over HTTP."""
     if not is_installed():
         advice = f"For `citebot mcp`{' and /mcp of `citebot serve`' * bool(table.tokens)}. {describe_extra('mcp')}"
         missing = make_warning if table.tokens else note
@@ -402,7 +402,7 @@ async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
 
 
 async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
-    """Check whether the classifier can be used, if there is one."""
+    """Check whether the classifier works, if there is one."""
     if guard.classifier is None:
         return []
     return await check_classifier(
@@ -411,7 +411,7 @@ async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
 
 
 async def _check_discord(settings: Settings, clock: Clock, live: Sequence[str]) -> Sequence[DoctorFinding]:
-    """Check whether Discord can be used, and some channels written in; raises `BotError`s that say why it cannot."""
+    """Check whether Discord works, and some of its channels; `BotError`s give the reasons."""
     if settings.discord_token is None:
         return [doctor_findings.note("Discord is not set up.", HOW_TO_ADD), *report_not_set_up("Discord", live)]
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
@@ -428,7 +428,7 @@ def _reveal_secret(secret: SecretStr | None) -> str:
 
 
 def format_report(findings: Sequence[DoctorFinding], *, as_json: bool) -> CommandOutcome:
-    """Format all findings, with how many there are; a success if there is no problem."""
+    """Format all findings with their counts; a success if there is no problem."""
     problems = sum(finding.level == "problem" for finding in findings)
     warnings = sum(finding.level == "warning" for finding in findings)
     if as_json:

@@ -105,7 +105,7 @@ async def show_status(found: IndexStatus, settings: Settings, *, as_json: bool) 
 
 
 async def show_all_statuses(states: Sequence[RepositoryState], settings: Settings, *, as_json: bool) -> CommandOutcome:
-    """Report the state of several repositories; a failure if one of them cannot be read."""
+    """Report the state of several repositories; fails if one of them cannot be read."""
     use, note = await _measure(settings)
     ok = all(state.state != "failed" for state in states)
     if as_json:
@@ -138,7 +138,7 @@ async def save_data_folder(
 
 
 async def restore_data_folder(home: Path, file: Path, *, force: bool, as_json: bool) -> CommandOutcome:
-    """Bring a data folder back from a file."""
+    """Restore a data folder from a file."""
     found = await asyncio.to_thread(restore_backup, file, home, force=force)
     return _report_backup("Restored", found, file, as_json=as_json)
 
@@ -169,7 +169,7 @@ def _measure_usage(settings: Settings) -> DiskUsage:
 
 @asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncGenerator[Database | None]:
-    """Open the database; None if nobody has asked anything yet, and nothing is made."""
+    """Open the database if it exists; None if nobody has asked anything yet."""
     if not await asyncio.to_thread(has_store, settings.home, settings.database_url):
         yield None
         return
@@ -214,7 +214,7 @@ async def export_feedback(settings: Settings, clock: Clock, *, days: int | None,
 async def export_questions(
     settings: Settings, clock: Clock, folder: Path, *, days: int | None, as_json: bool
 ) -> CommandOutcome:
-    """Write the questions that were kept as lines of examples, in a file for each lookup, below their ratings."""
+    """Write the kept questions as example lines, in a file per lookup, below their ratings."""
     since = clock.now() - days * DAY if days is not None else 0.0
     found: Sequence[AskedQuestion] = ()
     async with open_questions(settings, clock) as records:

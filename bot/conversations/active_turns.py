@@ -62,7 +62,7 @@ class Suspects:
         return entry.deaths >= MAX_DEATHS or is_over or not self._suspects
 
     def begin(self, entry: InboxEntry) -> None:
-        """Note that a turn begins here."""
+        """Note the beginning of a turn."""
         self._thinking.add(entry.id)
         if is_suspect(entry):
             self._suspects.add(entry.id)
@@ -217,7 +217,7 @@ class ActiveTurns:
         return turn is not None
 
     async def supersede(self, entry_id: int, *, keeps: str = "") -> None:
-        """End the answer to a message here, also one that is only about to begin, except one under a run to keep."""
+        """End the answer to a message here, even one about to begin, except under a run to keep."""
         if entry_id in self._starting:
             await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
@@ -246,7 +246,7 @@ class ActiveTurns:
     def _begin_turn(
         self, entry: InboxEntry, *, is_answered_here: bool = True, after: float = 0.0, reason: Break = ""
     ) -> None:
-        """Begin the turn of a message if it is time for it, to answer it or to hand it on."""
+        """Begin the turn of a message if it is due, to answer it or to hand it on."""
         if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
             return
         may_begin = not is_answered_here or self._suspects.may_begin(entry)
@@ -308,7 +308,7 @@ class ActiveTurns:
             self._suspects.conclude(entry.id)
 
     def _note_answered(self, entry_id: int) -> None:
-        """Let others begin that have waited for the answer to a message."""
+        """Let messages begin that waited for the answer to another."""
         if self._suspects.conclude(entry_id):
             self._get_group().create_task(self._run_with_retry(self._sweep))
 

@@ -75,7 +75,7 @@ class AnswerFollower:
         self._waiting = dict.fromkeys(repositories.list_names())
 
     def notify(self, repository: str) -> None:
-        """Take note that a newer commit of a repository is indexed."""
+        """Note that a newer commit of a repository is indexed."""
         self._waiting[repository] = None
         self._indexed.set()
 
@@ -92,7 +92,7 @@ class AnswerFollower:
             await self._indexed.wait()
 
     async def follow(self, name: str) -> None:
-        """Follow all answers about a repository to the commit that is indexed."""
+        """Follow all answers about a repository to the indexed commit."""
         status = await self._repositories.status(name)
         newer, path = status.commit, Path(status.path)
         if newer is None:
@@ -111,7 +111,7 @@ class AnswerFollower:
             self._on_change()
 
     async def _follow_from(self, found: _Following, name: str, path: Path, older: str, newer: str, *, at: str) -> None:
-        """Follow the places that are known at a commit."""
+        """Follow the places known at a commit."""
         with await self._open(path, older, newer) as push:
             if push is None:
                 log.warning("%s: %s is gone, so that answers are not followed from there", name, older[:12])

@@ -90,7 +90,7 @@ class Health:
         self._all = _Cached(clock, self._compute_readiness)
 
     def set_waiting(self, platform: str, reason: str) -> None:
-        """Record why a platform is missing yet."""
+        """Record why a platform is not connected yet."""
         self._platforms[platform] = reason
 
     def set_listening(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
@@ -99,11 +99,11 @@ class Health:
         self._remarks[platform] = remark
 
     def set_store(self, check: Check | None) -> None:
-        """Check the message store in this way from now on, or no more; the check raises `InboxError`."""
+        """Check the message store in this way from now on, or stop; the check raises `InboxError`."""
         self._check = check
 
     def set_ended(self) -> None:
-        """Record that the process accepts nothing more."""
+        """Record that the process accepts no more messages."""
         self._ending = True
 
     async def store(self) -> str:
@@ -155,7 +155,7 @@ class Health:
 
 
 class _Cached(Generic[T]):
-    """A result that is used again for a moment; only one caller computes it at a time."""
+    """A briefly cached result; only one caller computes it at a time."""
 
     def __init__(self, clock: Clock, find: Callable[[], Awaitable[T]]) -> None:
         self._clock = clock
@@ -270,7 +270,7 @@ def is_local(request: Request) -> bool:
 
 
 def _mask_record(value: Any, mask: Callable[[str], str]) -> Any:
-    """Take secrets out of every text in a record."""
+    """Mask secrets in every text of a record."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, dict):

@@ -98,12 +98,12 @@ class Reply:
 
     @property
     def platform_messages(self) -> Sequence[MessageHandle] | None:
-        """All messages that were sent here; None if that is not known yet."""
+        """All messages sent here; None if unknown."""
         return (*self.handles, *self._posted_late) if not self._late else None
 
     @property
     def handles(self) -> tuple[MessageHandle, ...]:
-        """The messages that the reply consists of by now."""
+        """The present messages of the reply."""
         return (*self._fixed, *(part.handle for part in self._parts))
 
     async def begin(self, content: MessageContent, *, may_stream: bool = True) -> None:
@@ -236,7 +236,7 @@ class Reply:
                 return
 
     async def _begin_stream(self, content: MessageContent) -> bool:
-        """Begin with a stream; False if the platform offers none here."""
+        """Begin with a stream; False if the platform has none here."""
         if not self._transport.may_stream(self._place):
             return False
         try:
@@ -305,7 +305,7 @@ class Reply:
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
     async def _edit_message(self, number: int, page: Page) -> bool:
-        """Change a message; False if it could not be changed, and has been deleted or given up."""
+        """Edit a message; False if that failed, and it has been deleted or given up."""
         part = self._parts[number]
         try:
             await self._call("edit", lambda: self._platform.edit(part.handle, page.content))

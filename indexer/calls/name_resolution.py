@@ -45,8 +45,8 @@ Lineage = tuple[Definition, ...]
 class ImportSource:
     """The source of an imported name.
 
-    `name` is its name there, empty for a whole module; `files` are those that may define it, none for a name from
-    outside the repository; `below` are folders that the module may re-export it from.
+    `name` is its name there, empty for a whole module; `files` are those that may define it, none
+    for an external name; `below` are folders that the module may re-export it from.
     """
 
     name: str
@@ -55,18 +55,18 @@ class ImportSource:
 
     @property
     def is_outside(self) -> bool:
-        """Whether the name can only come from outside the repository."""
+        """Whether the name can only be external."""
         return not self.files and not self.below
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UseSite:
-    """One use of a name, and what is known of its parts.
+    """One use of a name, and the known parts of it.
 
-    `named` says where the file imports the name from, `qualified` the same of its qualifier; None if it does not.
-    `lineages` are the classes that the receiver can be of, each with its base classes behind it in the order of
-    lookup: none where the class comes from outside, None if it is not known. A bare name's receiver is the object
-    around it in languages that leave that out.
+    `named` is the file's import of the name, `qualified` that of its qualifier; None without one.
+    `lineages` are the possible classes of the receiver, each followed by its base classes in lookup
+    order: none for an external class, None if unknown. A bare name's receiver is the surrounding
+    object in languages that omit it.
     """
 
     path: str
@@ -77,7 +77,7 @@ class UseSite:
 
     @property
     def qualifier(self) -> str:
-        """The place in which the name is looked up, without the brackets of a call."""
+        """Return the qualifier of the name, without call brackets."""
         return self.use.qualifier.removesuffix("()").removesuffix("?")
 
     @property
@@ -94,10 +94,10 @@ class UseSite:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resolution:
-    """The definitions that a use may mean, none for a name from outside.
+    """The definitions that a use may mean, none for an external name.
 
-    It is ambiguous where the syntax leaves more than one, or does not tell whether it is this one or one from outside,
-    and a guess where the class of the receiver would say more.
+    It is ambiguous if the syntax leaves several, or cannot exclude an external one, and a guess if
+    the receiver's class would say more.
     """
 
     targets: tuple[Definition, ...]
@@ -110,7 +110,7 @@ _NO_GUESS = Resolution(targets=(), is_guess=True)
 
 
 def find_language_family(path: str) -> str:
-    """The languages that a file can share definitions with, by one name."""
+    """Name the languages that can share definitions with a file."""
     suffix = path.rpartition(".")[2].lower()
     language = find_language_by_ending(suffix)
     return language.family or language.name if language else suffix
@@ -122,7 +122,7 @@ def has_implicit_self(path: str) -> bool:
 
 
 def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
-    """Definitions of one name by the languages that share them; a class stands for its constructors."""
+    """Group definitions of one name by the languages that share them; a class stands for its constructors."""
     found = [definition for definition in definitions if definition.symbol.kind != "module"]
     types = {
         (definition.path, definition.symbol.qualified_name)
@@ -137,10 +137,11 @@ def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Defin
 
 
 def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
-    """Choose the definitions that a use of a name can mean, in the languages of the file.
+    """Choose the possible definitions of a name's use, in the languages of the file.
 
-    A qualified name is a member of its receiver's class, of the qualifier's class or module, or of any class. A bare
-    name is defined or imported in its file, is a member of the enclosing class, or has only one definition.
+    A qualified name is a member of its receiver's class, of the qualifier's class or module, or of
+    any class. A bare name is defined or imported in its file, is a member of the enclosing class,
+    or has only one definition.
     """
     for choose in _QUALIFIED if site.use.qualifier else _BARE:
         resolution = choose(site, candidates) if candidates else None
@@ -152,7 +153,7 @@ def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
 def _make_resolution(
     targets: Iterable[Definition], *, is_ambiguous: bool = False, is_guess: bool = False
 ) -> Resolution:
-    """Make the resolution; of overloads, stubs and conditional definitions of one name the longest stands for all."""
+    """Make the resolution; of overloads, stubs and conditional definitions of one name, the longest represents all."""
     longest: dict[tuple[str, str], Definition] = {}
     for definition in targets:
         key = (definition.path, definition.symbol.qualified_name)
@@ -167,7 +168,7 @@ def _count_lines(definition: Definition) -> int:
 
 
 def _resolve_by_lineage(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """A member of the class that the receiver is known to have, or of the nearest base class that has it."""
+    """Resolve to a member of the receiver's class, or of its nearest base class with that member."""
     if site.lineages is None:
         return None
     found = [member for lineage in site.lineages for member in find_inherited(lineage, candidates)]
@@ -181,7 +182,7 @@ def _resolve_by_lineage(site: UseSite, candidates: Sequence[Definition]) -> Reso
 
 
 def find_inherited(lineage: Lineage, candidates: Sequence[Definition]) -> Sequence[Definition]:
-    """Those of the candidates that lookup along a line of classes ends at."""
+    """Return the candidates at which lookup along a line of classes ends."""
     for ancestor in lineage:
         members = _find_members(ancestor, candidates)
         if members:
@@ -203,7 +204,7 @@ def _select_beside(path: str, candidates: Sequence[Definition]) -> Sequence[Defi
 
 
 def _resolve_on_self(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """`self.save()` means the member of what is around it, which need not be a class in every language."""
+    """Resolve `self.save()` to the member of the surrounding object, which need not be a class in every language."""
     if site.use.qualifier in SUPER:
         return _NO_GUESS
     if site.use.qualifier not in SELF:
@@ -216,7 +217,7 @@ def _resolve_on_self(site: UseSite, candidates: Sequence[Definition]) -> Resolut
 
 
 def _resolve_in_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """`Session.send()` means the member of the class of that name, the nearest one if there are several."""
+    """Resolve `Session.send()` to the member of the class of that name, the nearest one if there are several."""
     named = [definition for definition in candidates if _share_end(site.qualifier, definition.symbol.parent)]
     if not named:
         return None
@@ -237,7 +238,7 @@ def _share_end(qualifier: str, parent: str) -> bool:
 
 
 def _resolve_in_module(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """`sessions.send()` means what the module of that name defines, or hands on; nothing if it is from outside."""
+    """Resolve `sessions.send()` to a name that the module defines or re-exports; nothing for an external one."""
     if site.qualified is None:
         return None
     free = [definition for definition in candidates if definition.symbol.kind != "method"]
@@ -256,10 +257,10 @@ def _select_from_sources(sources: Sequence[ImportSource], candidates: Sequence[D
 
 
 def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
-    """An object of unknown class: a member of any class will do, a free function will not.
+    """Resolve on an object of unknown class: a member of any class will do, a free function will not.
 
-    It is taken for certain where the object is named after the class, or where the only member of that name has one
-    that says more than `add` or `toString`.
+    It is certain if the object is named after the class, or if the only member of that name has a
+    more distinctive one than `add` or `toString`.
     """
     symbols = [(definition, definition.symbol) for definition in candidates]
     is_member = find_language_family(site.path) in _FUNCTIONS_AS_MEMBERS
@@ -290,7 +291,7 @@ def _fold_symbol(name: str) -> str:
 
 
 def _resolve_in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """The innermost definition of the file that can be seen from the use; an import goes before a mere constant."""
+    """Resolve to the innermost visible definition of the file; an import precedes a mere constant."""
     scopes = _list_enclosing_scopes(site.use.scope)
     here = [
         definition for definition in candidates if definition.path == site.path and definition.symbol.parent in scopes
@@ -306,7 +307,7 @@ def _resolve_in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolut
 
 
 def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """Resolve a name that the file imports; nothing if it comes from outside."""
+    """Resolve a name that the file imports; nothing for an external one."""
     if site.named is None:
         return None
     found = _select_from_sources(
@@ -318,7 +319,7 @@ def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolu
 
 
 def _resolve_on_object_around(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """A member that the class around the use inherits, where the language leaves `this` out."""
+    """Resolve to a member that the surrounding class inherits, in languages that omit `this`."""
     if not has_implicit_self(site.path):
         return None
     found = [member for lineage in site.lineages or () for member in find_inherited(lineage, candidates)]
@@ -326,7 +327,7 @@ def _resolve_on_object_around(site: UseSite, candidates: Sequence[Definition]) -
 
 
 def _resolve_only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
-    """Otherwise a definition that is no member, beside the use if there is one; strict languages have none."""
+    """Resolve to a definition that is no member, next to the use if possible; strict languages have none."""
     own = find_language_family(site.path)
     is_member = own in _FUNCTIONS_AS_MEMBERS
     free = [definition for definition in candidates if is_member or definition.symbol.kind != "method"]
@@ -342,7 +343,7 @@ def _resolve_only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolu
 
 
 def _list_enclosing_scopes(scope: str) -> frozenset[str]:
-    """A scope and all scopes around it, the module's (empty) included."""
+    """Return a scope and all scopes around it, including the module's (empty)."""
     parts = scope.split(".") if scope else []
     return frozenset(".".join(parts[:count]) for count in range(len(parts) + 1))
 

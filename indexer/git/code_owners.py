@@ -17,7 +17,7 @@ _MAX_OWNERS = 20
 
 
 def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
-    """Find the rule of a CODEOWNERS file that decides who owns a path; None if none does, or it names nobody."""
+    """Find the CODEOWNERS rule for a path; None if there is none, or it names nobody."""
     is_match = cache(partial(_is_match, path=path))  # a pattern may stand there many times
     for line, pattern, owners in reversed(list(_read_rules(text))):
         if is_match(pattern):
@@ -43,7 +43,7 @@ def _read_rules(text: str) -> Iterator[tuple[int, str, tuple[str, ...]]]:
 
 
 def _is_match(pattern: str, path: str) -> bool:
-    """Whether a pattern is about a path: as in `.gitignore`, but that `docs/*` does not reach into folders."""
+    """Whether a pattern matches a path: as in `.gitignore`, except that `docs/*` does not reach into folders."""
     try:
         is_match = compile_globs([pattern]).match_file(path)
     except BadPattern:

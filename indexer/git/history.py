@@ -47,7 +47,8 @@ class GitHistory:
         self._git_dir = git_dir
 
     def log(self, sha: str, path: str, *, limit: int) -> tuple[list[Revision], bool]:
-        """The newest commits up to `sha` that touched a file, under its former names too, and whether these are all.
+        """Return the newest commits up to `sha` that touched a file, also under former names, and whether
+        these are all.
 
         None are returned if git fails or takes too long.
         """
@@ -58,7 +59,7 @@ class GitHistory:
         return revisions[:limit], output is not None and len(revisions) <= limit and not severed
 
     def blame(self, sha: str, path: str, line: int) -> Revision | None:
-        """The commit up to `sha` that last wrote a line of a file; None if it is unknown."""
+        """Return the commit up to `sha` that last wrote a line of a file; None if unknown."""
         options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
         output = self._git.try_run("blame", *options, sha, "--", path, seconds=_TIMEOUT_SECONDS)
         known = read_origins(output or b"")
@@ -100,7 +101,7 @@ class GitHistory:
 
     @cached_property
     def _shallow(self) -> Path:
-        """The file that lists them; worktrees share one."""
+        """The file that lists shallow commits; worktrees share one."""
         return self._git_dir / decode_output(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
 
 

@@ -131,7 +131,7 @@ class WorkingTree:
 
 
 def _read_file(file: Path) -> bytes | None:
-    """Read a file of the working tree; None for one that is larger than any that is indexed, or no file at all."""
+    """Read a file of the working tree; None for one beyond the size limit, or no file at all."""
     handle = os.open(file, _OPEN)
     with os.fdopen(handle, "rb") as opened:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -353,7 +353,7 @@ class Repository:
         return frozenset(decode_output(name).removeprefix(f"{sha}:") for name in (output or b"").split(b"\0") if name)
 
     def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        """Read contents in the given order, many at a time; `MissingObjects` at the first that is missing."""
+        """Read contents in the given order, many at a time; `MissingObjects` at the first missing one."""
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
@@ -405,7 +405,7 @@ class Repository:
         return next((base for _, _, url in remotes if (base := find_web_base(url))), None)
 
     def _explain_missing_commit(self, ref: str) -> RepositoryError:
-        """Find out why a name does not resolve to a commit."""
+        """Explain why a name does not resolve to a commit."""
         if not self.git_dir.exists():
             return NotARepository(f"{format_path(self.root)} is no longer there. Give its new path.")
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
@@ -423,7 +423,7 @@ class Repository:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryPlace:
-    """The name of a repository, and its root folder."""
+    """A repository's name and root folder."""
 
     name: str
     root: Path

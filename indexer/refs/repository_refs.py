@@ -51,7 +51,7 @@ class RepositoryRefs:
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty if that is not known."""
+        """The address of the repository's page at its host; empty if unknown."""
         return self._index.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
@@ -115,7 +115,7 @@ class RepositoryRefs:
         return reader
 
     async def has(self, ref: NamedRef) -> bool:
-        """Whether the code at a ref can be read at once."""
+        """Whether the code at a ref can be read immediately."""
         return await self._generations.has(ref.commit)
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> IndexReader:
@@ -133,15 +133,16 @@ class RepositoryRefs:
         return reader
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit, masked; None if the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit, masked; None if the commit or the file is missing."""
         if not await asyncio.to_thread(self._refs.has_commit, commit):
             return None
         return await asyncio.to_thread(read_file_at, self._index.repository, commit, path)
 
     async def refresh_kept(self) -> Sequence[NamedRef]:
-        """Bring the branches that are always indexed to their newest commits; return them.
+        """Update the branches that are always indexed; return them.
 
-        Raises the first `IndexerError` after all were tried, which is the `problem` until this succeeds.
+        Raises the first `IndexerError` after trying all, which is the `problem` until this
+        succeeds.
         """
         if not self._branches:
             return ()
@@ -166,7 +167,7 @@ class RepositoryRefs:
         return wanted
 
     async def list_kept(self) -> Sequence[NamedRef]:
-        """List the branches that are always indexed, at the commits that the repository has."""
+        """List the branches that are always indexed, at their commits."""
         return await asyncio.to_thread(self._list_kept) if self._branches else ()
 
     async def sweep(self) -> None:
@@ -200,7 +201,7 @@ class RepositoryRefs:
         return tuple(kept[:MOST_BRANCHES])
 
     async def _find_pull(self, written: str) -> NamedRef | None:
-        """Find a pull request as its host shows it, else the commit that merged it."""
+        """Find a pull request at its host, else the commit that merged it."""
         merged = partial(asyncio.to_thread, self._refs.find_merged, written, self._index.ref)
         if self._clone is None:
             table = await asyncio.to_thread(self._read_table)
@@ -223,7 +224,7 @@ class RepositoryRefs:
         return None
 
     async def _bring(self, ref: NamedRef) -> NamedRef:
-        """Have the commit of a ref in the repository; a branch that has moved since it was listed means the new one."""
+        """Fetch the commit of a ref; a branch that has moved since it was listed means the new one."""
         if await asyncio.to_thread(self._refs.has_commit, ref.commit):
             return ref
         fetched = await self._clone.fetch_ref(ref.full_name or ref.commit) if self._clone is not None else None

@@ -1,4 +1,4 @@
-"""Generations at other commits than the newest of the followed branch: built when somebody asks, few of them kept."""
+"""Generations at commits other than the newest of the followed branch: built on demand, few of them kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _NAME = re.compile(r"([0-9a-f]{40,64})-[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class SideFolder:
-    """The folder of one commit's generation; the versions that made it are part of its name."""
+    """The folder of one commit's generation; its name includes the versions that made it."""
 
     root: Path
 
@@ -55,7 +55,7 @@ class SideFolder:
 
     @property
     def commit(self) -> str:
-        """The commit that is indexed."""
+        """The indexed commit."""
         return self.root.name.partition("-")[0]
 
     @property
@@ -70,7 +70,7 @@ class SideFolder:
 
     @property
     def last_use(self) -> float:
-        """When it was last asked for, in seconds since the epoch; 0 if that is not known."""
+        """The time of its last request, in seconds since the epoch; 0 if unknown."""
         try:
             return (self.root / _LOCK).stat().st_mtime
         except OSError:
@@ -104,7 +104,7 @@ class SideFolder:
                     os.close(lock)
 
     def touch(self) -> None:
-        """Note that it was asked for again."""
+        """Record another request."""
         with map_storage_errors(self.root / _LOCK):
             os.utime(self.root / _LOCK)
 
@@ -247,7 +247,7 @@ class SideGenerations:
             raise errors[0]
 
     async def sweep(self) -> Collection[str]:
-        """Delete the generations that were used least, and pull requests of long ago; return the commits that stay."""
+        """Delete the least recently used generations, and old pull requests; return the remaining commits."""
         folders = await asyncio.to_thread(list_side_folders, self._index.folder)
         stale = self._choose_stale(folders)
         for folder in stale:
@@ -262,7 +262,9 @@ class SideGenerations:
         return {folder.commit for folder in await asyncio.to_thread(list_side_folders, self._index.folder)}
 
     def _choose_stale(self, folders: Sequence[SideFolder]) -> list[SideFolder]:
-        """Choose those to delete: the least used of too many, unfinished ones, and old pull requests."""
+        """Choose generations to delete: the least recently used beyond a limit, unfinished ones, and old pull
+        requests.
+        """
         now, asked_for = self._read_time(), 0
         stale: list[SideFolder] = []
         for folder in folders:
@@ -358,7 +360,7 @@ class SideGenerations:
             return await self._refresh_beside(folder, ref, show)
 
     async def _refresh_beside(self, folder: SideFolder, ref: NamedRef, show: ProgressSink) -> CodeIndex:
-        """Copy the nearest generation into the folder, and bring the copy to the commit."""
+        """Copy the nearest generation into the folder, and refresh the copy to the commit."""
         await self._seed(folder, ref.commit)
         index = await asyncio.to_thread(self._index.open_beside, folder.data, ref.commit)
         try:

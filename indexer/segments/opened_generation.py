@@ -98,7 +98,7 @@ class OpenedGeneration:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether damage was met while it was read."""
+        """Whether a reader met damage."""
         return self.catalog.is_damaged
 
     @property
@@ -126,7 +126,7 @@ class OpenedGeneration:
         return reader
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Release the files."""
         self.catalog.close()
         self.repository.close()
         os.close(self._lock)

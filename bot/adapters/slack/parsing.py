@@ -67,7 +67,7 @@ _TIMESTAMP = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 
 
 def parse_message_event(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | None:
-    """Read an event about a message; None for what does not concern citebot."""
+    """Parse a message event; None for irrelevant ones."""
     match event.get("subtype"):
         case "message_changed":
             return _parse_edit(event, body, own)
@@ -78,7 +78,7 @@ def parse_message_event(event: Body, body: Body, own: BotIdentity) -> PlatformEv
 
 
 def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | None:
-    """Read an edit. A link preview changes a message, too, but not its text; of a deleted root a tombstone stays."""
+    """Parse an edit. A link preview changes a message too, but not its text; a deleted root leaves a tombstone."""
     new, old = event.get("message") or {}, event.get("previous_message") or {}
     if new.get("subtype") == "tombstone":
         return MessageDeleted(key=make_place(event.get("channel"), own).name_message(new.get("ts", "")))
@@ -94,7 +94,7 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
-    """Read a message of a person; None if a bot wrote it."""
+    """Parse a person's message; None if a bot wrote it."""
     if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])
@@ -129,7 +129,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
 
 
 def _read_files(event: Body) -> tuple[AttachedFile, ...]:
-    """Read which files came with a message; Slack tells no address of those that the app may not see."""
+    """Read the attached files of a message; Slack gives no address for those that the app may not see."""
     return tuple(
         AttachedFile(
             name=str(file.get("name") or file.get("title") or "a file")[:LONGEST_NAME],
@@ -143,7 +143,7 @@ def _read_files(event: Body) -> tuple[AttachedFile, ...]:
 
 
 def _is_external(team: str, body: Body, own: BotIdentity) -> bool:
-    """Whether outsiders read a message or wrote it; whom a channel of a Grid has that is not shared is a colleague."""
+    """Whether outsiders read a message or wrote it; members of an unshared Grid channel are colleagues."""
     shared = _read_shared(body)
     return bool(shared) or (team not in {own.team, own.enterprise} and not (own.enterprise and shared is False))
 
@@ -176,7 +176,7 @@ def _is_by_person(event: Body, own: BotIdentity) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageReceived:
-    """Somebody wrote; `team` is the organisation of who did, `shared` what the event says of its channel."""
+    """A new message; `team` is its author's organisation, `shared` the event's statement about its channel."""
 
     message: IncomingMessage
     team: str
@@ -185,7 +185,7 @@ class MessageReceived:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageEdited:
-    """Somebody changed what they wrote."""
+    """An edited message."""
 
     message: IncomingMessage
     team: str
@@ -194,14 +194,14 @@ class MessageEdited:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageDeleted:
-    """Somebody deleted what they wrote."""
+    """A deleted message."""
 
     key: MessageKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ButtonPressed:
-    """Somebody pressed a button, or did what means the same; `place` is where."""
+    """A pressed button, or an action with the same meaning, in a `place`."""
 
     press: ButtonPress
     place: Place
@@ -217,19 +217,19 @@ def make_place(channel: object, own: BotIdentity, *, thread: str = "") -> Place:
 
 
 def parse_timestamp(ts: str) -> float:
-    """Read the time that a timestamp or a trigger begins with."""
+    """Parse the time at the beginning of a timestamp or a trigger."""
     whole = ts.partition(".")[0]
     return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 13 else 0.0
 
 
 def _parse_exact_time(ts: str) -> float:
-    """Read a timestamp with its fraction, in which events of one second differ."""
+    """Parse a timestamp with its fraction, which distinguishes events of one second."""
     part = ts.partition(".")[2]
     return parse_timestamp(ts) + (float(f"0.{part}") if part.isascii() and part.isdecimal() and len(part) < 10 else 0.0)
 
 
 def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
-    """Read presses of buttons under replies."""
+    """Parse button presses under replies."""
     container, user = body.get("container") or {}, body.get("user") or {}
     author, response_url = str(user.get("id", "")), str(body.get("response_url", ""))
     # In a Grid, whether the channel is shared with outsiders is asked for afterwards.
@@ -252,7 +252,7 @@ def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed
 
 
 def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
-    """Read a reaction to a message of citebot."""
+    """Parse a reaction to a citebot message."""
     item = event.get("item") or {}
     mine = event.get("item_user") == own.user and item.get("type") == "message"
     action = REACTIONS.get(str(event.get("reaction")))
@@ -263,7 +263,7 @@ def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[Button
 
 
 def parse_pin(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
-    """Read that somebody has pinned a message of citebot, or takes it down."""
+    """Parse the pinning or unpinning of a citebot message."""
     item = event.get("item") or {}
     message = item.get("message") or {}
     if message.get("user") == own.user:
@@ -273,14 +273,14 @@ def parse_pin(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPress
 
 
 def parse_stop_press(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
-    """Read a press of Slack's own stop button, which ends the streams of a thread."""
+    """Parse a press of Slack's own stop button, which ends the streams of a thread."""
     place = make_place(event.get("channel"), own, thread=str(event.get("thread_ts", "")))
     for ts in event.get("streaming_message_ts") or ():
         yield _make_press(place, str(ts), event, body, "stop")
 
 
 def _make_press(place: Place, ts: str, event: Body, body: Body, action: ButtonAction) -> ButtonPressed:
-    """Make the press of a button that something else stands for."""
+    """Make the press of a button from an equivalent action."""
     external = bool(body.get("is_ext_shared_channel"))
     press = ButtonPress(
         handle=place.make_handle(ts), action=action, author=str(event.get("user", "")), external=external,
@@ -324,7 +324,7 @@ _PARSERS: Mapping[str, Callable[[Body, Body, BotIdentity], PlatformEvent | Itera
 
 
 def parse_delivery(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
-    """Parse one delivery; None for one that needs no answer, or that Slack would not send."""
+    """Parse one delivery; None for an irrelevant or malformed one."""
     try:
         if "command" in body:
             return (parse_slash_command(body, own),)

@@ -62,7 +62,7 @@ class BadField(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was refused, or could not be answered."""
+    """The reason why a request was refused, or could not be answered."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -147,7 +147,7 @@ def explain_error(error: Exception) -> RequestProblem:
 
 
 def format_seconds(seconds: float) -> str:
-    """Write seconds as the header Retry-After has them."""
+    """Write seconds in the form of the header Retry-After."""
     return str(max(1, math.ceil(seconds)))
 
 
@@ -164,7 +164,7 @@ def _explain_refusal(refusal: HTTPException) -> RequestProblem:
 
 
 def refuse(status: int, detail: str = "", *, errors: tuple[BadField, ...] = ()) -> RequestProblem:
-    """Return the problem of a status, in its usual words unless others are given."""
+    """Return the problem for a status, in its usual words by default."""
     return replace(_explain_refusal(HTTPException(status, detail)), errors=errors)
 
 

@@ -49,7 +49,7 @@ _LONGEST = 200  # characters of what a browser sends that are looked at
 
 @dataclass(frozen=True, kw_only=True)
 class WebAddress:
-    """The addresses of the page: at loopback, and under `hosts`; `is_secure` where browsers reach those over TLS."""
+    """The addresses of the page: at loopback, and under `hosts`; `is_secure` if browsers reach those over TLS."""
 
     hosts: Collection[str] = ()
     is_secure: bool = False
@@ -109,7 +109,7 @@ class RequestGuard:
         return self.open(serve)
 
     def require_form(self, handle: Callable[[Request, WebSession, Mapping[str, str]], Awaitable[Response]]) -> Handler:
-        """Serve a form that we wrote for this session, and that no other page has sent."""
+        """Serve a form written for this session and sent by our page."""
 
         async def serve(request: Request, session: WebSession) -> Response:
             fields = await self.read_form(request)
@@ -138,7 +138,7 @@ class RequestGuard:
         return dict(fields)
 
     def sign_in(self, request: Request, response: Response, cookie: str) -> None:
-        """Let a browser remember who is signed in; no script and no other site can use it."""
+        """Sign a browser in by a cookie that no script and no other site can use."""
         response.set_cookie(
             self._name_cookie(request), cookie, httponly=True, samesite="strict", path="/",
             max_age=round(self._sessions.seconds), secure=self._address.needs_tls(request.headers.get("Host", "")),
@@ -151,7 +151,7 @@ class RequestGuard:
         response.delete_cookie(name, path="/")
 
     def find_session(self, request: Request) -> WebSession | None:
-        """Return who asks, if they are signed in."""
+        """Return the requester's session, if they are signed in."""
         return self._sessions.find(request.cookies.get(self._name_cookie(request), ""))
 
     def _name_cookie(self, request: Request) -> str:
@@ -162,14 +162,14 @@ class RequestGuard:
 
 
 def protect(response: Response) -> Response:
-    """Have browsers do nothing with an answer but show it."""
+    """Make browsers only display an answer."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response
 
 
 def _is_same_origin(request: Request) -> bool:
-    """Whether a page of ours has sent a form; every browser says so in one of two headers."""
+    """Whether one of our pages has sent a form; every browser says so in one of two headers."""
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None and site != "same-origin":
         return False
