@@ -22,6 +22,7 @@ from agent.evidence.best_places import (
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.requests import read_literal, request_search
+from agent.questions.languages import is_english
 from agent.questions.literals import Literal
 from agent.questions.mentions import find_mentions
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest
@@ -56,6 +57,8 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         draft.say(f"{frame}\n\n" + "\n".join(_format_place(draft, *each) for each in enumerate(places, 1)))
     elif not absent:
         draft.say((await deny(material.deps.code, "No match")).text)
+        if not is_english(material.question):
+            draft.say("Without a model I find words only as the code spells them: ask in English, or name something.")
     more: Continuation = {"question": material.question, "skip": material.skip + MAX_PLACES}
     mentions = find_mentions(material.question)
     names_code = bool(set(mentions.names) - set(material.decision["unknown"]) or (mentions.paths and not absent))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from itertools import pairwise
 from agent.evidence.refs import is_test_or_docs
 from agent.evidence.search import search_parts, search_relaxed
 from agent.ports import CodeSearch
+from agent.questions.languages import OTHER_WORDS, is_english
 from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms, match_terms, stem_word
 from agent.state import EvidenceRef, RetrievalRequest
@@ -37,6 +39,9 @@ _MIN_HEADING = 0.5  # of them in a heading, for the page to lead
 _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
+_LONG_WORD = re.compile(r"[a-z]{6,40}")
+_MIN_COGNATE, _ENDING = 5, 3  # letters of a word that must be alike, and at its end that need not
+_MAX_LINES_OF_COGNATE = 50
 
 _TEST_NAME = re.compile(r"(?:tests?(?:\.|$)|test_)")
 _DATA = re.compile(
@@ -160,6 +165,9 @@ async def find_places(
 
     With `pages_lead` documentation comes first where its heading says what is asked.
     """
+    is_foreign = not is_english(request["query"])
+    if is_foreign:
+        request = {**request, "query": await _write_as_code(code, request["query"])}
     pages: RetrievalRequest = {**request, "source_types": ["doc"]}
     found, documents = await asyncio.gather(
         search_parts(code, request, limit=_HITS, aim="places"),
@@ -172,6 +180,8 @@ async def find_places(
                 chunks.setdefault(hit.location, _Chunk(hit=hit)).ranks[name] = rank
     texts = [f"{one.path} {one.hit.text}" for one in chunks.values()]
     asked = _read_question(request["query"], code.repository, texts)
+    if is_foreign and not asked.weights:
+        return []  # nothing that was found says a word of the question
     headings = {path: await _read_headings(code, path) for path in {one.path for one in chunks.values() if one.is_page}}
     for chunk in chunks.values():
         _score(chunk, asked, headings.get(chunk.path, {}))
@@ -183,6 +193,22 @@ async def find_places(
         headings[design.path] = await _read_headings(code, design.path)
         chosen = _replace_last(chosen, design)
     return [await _describe(code, asked, file, headings.get(file[0].path, {})) for file in chosen]
+
+
+async def _write_as_code(code: CodeSearch, question: str) -> str:
+    """Write a question in another language without its commonest words, with words of the code that begin alike.
+
+    For "cancela" that is `cancel`.
+    """
+    words = [word for word in question.split() if word.strip("¿?!.,").lower() not in OTHER_WORDS]
+    decomposed = unicodedata.normalize("NFD", " ".join(words).lower())
+    plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
+    for word in dict.fromkeys(_LONG_WORD.findall(plain)):
+        begin = rf"(?i)\b{word[: max(_MIN_COGNATE, len(word) - _ENDING)]}[a-z]*"
+        lines = (await code.grep(begin, limit=_MAX_LINES_OF_COGNATE)).lines
+        spelt = Counter(said.lower() for line in lines for said in re.findall(begin, line.text))
+        words += [said for said, _ in spelt.most_common(1)]
+    return " ".join(words)
 
 
 def _read_question(question: str, repository: str, texts: Sequence[str]) -> _Asked:

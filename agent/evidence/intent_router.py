@@ -71,6 +71,7 @@ _LINKS = compile_pattern(
     r"(?i)\b(?:for|of|in|on|under|below|about|with|concerning|regarding|does|do|has|have|controls?|configures?|influences?"
     r"|affects?|limits?|enables?|disables?|governs?|changes?|für|von|zu|hat|haben|pour|du|des|para|sobre|tiene|для|про)\b"
 )
+_OF_ONE = compile_pattern(r"(?i)\b(?:an?|each|every|eine?|une?|una?|uma?)\s+$")
 _VERSIONS = compile_pattern(r"(?i)\bversi[oó]ns?\b|バージョン|版本|верси|버전")
 # The subjects of lists, by the prefixes of their words.
 _DEPENDENCIES = compile_pattern(
@@ -422,6 +423,8 @@ async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) ->
     noun = _OPTIONS.search(question)
     lookup: Lookup = "options" if noun is not None else "entry_points"
     noun = noun or _ENTRY_POINTS.search(question)
+    if noun is not None and _OF_ONE.search(question[: noun.start()]) is not None:
+        return None  # "what statuses can a job have"
     if noun is None:
         place = await _find_common_place(question, code)
         return await _route_contents(place, replace(asked, subject=place), code) if place else None

@@ -13,7 +13,7 @@ _ENGLISH = frozenset(
     their there these they this to was we were what when where which who why will with you""".split()
 )
 # Words that are no English ones as well, of German, French, Spanish, Portuguese, Italian, Dutch, Polish and Swedish.
-_OTHER = frozenset(
+OTHER_WORDS = frozenset(
     """der den dem des ein eine einen einer und oder ist sind wird werden wurde wie wo warum welche welcher wer nicht
     mit von für auf bei aus nach zu zum zur gibt wenn beim macht le les une du et est où comment pourquoi quel
     quelle quels qui que dans pour avec sur quand fait el los las una dónde donde cómo como por qué cuál quién
@@ -30,5 +30,5 @@ def is_english(question: str) -> bool:
     foreign = sum(ord(letter) >= _LATIN for letter in letters)
     if foreign > _FOREIGN_LETTERS * len(letters):
         return False
-    others = sum(word in _OTHER for word in words)
+    others = sum(word in OTHER_WORDS for word in words)
     return others < _MIN_WORDS or others <= sum(word in _ENGLISH for word in words)

@@ -554,6 +554,22 @@ async def test_where_a_setting_is_set_leads_with_its_declaration(saver: SqliteCo
     assert (answer.citations[0].path, answer.citations[0].start_line) == ("shop/settings.py", 1)
 
 
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("¿cómo se cancela un pedido?", "`def cancel(order):`"),
+        ("где хранятся сертификаты на диске", "No match in the 2 files"),
+        ("what states can a job have?", FRAME),
+    ],
+)
+async def test_words_of_another_language_are_found_where_the_code_has_them(
+    saver: SqliteConversations, question: str, said: str
+) -> None:
+    files = {"a.py": "def cancel(order):\n    order.state = 0\n", "ci/x.py": "@task\ndef job():\n    pass\n"}
+
+    assert said in (await answer_to(make_agent(saver, files), question)).text
+
+
 async def test_each_question_of_a_message_is_answered_in_turn(saver: SqliteConversations) -> None:
     files = {"a.py": "def pay():\n    pass\n\n\ndef buy():\n    pay()\n", "b.py": "def ship():\n    pass\n"}
 
