@@ -36,7 +36,7 @@ def load_modules() -> None:
 
 
 async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:
-    """Print the subject of the conversation once everything is ready for the first question."""
+    """Say what the conversation is about, once everything is ready for the first question."""
     # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
     from bot.adapters.terminal.prompt import PromptCompleter, PromptedInput
 

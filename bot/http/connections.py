@@ -61,7 +61,7 @@ class Connections:
         return len(self._open) + len(self._long)
 
     async def close(self) -> None:
-        """End the open connections, and all future ones."""
+        """Close the open connections, and every later one."""
         self._is_closed = True
         for _ in range(_LAST_ROUNDS):
             for connection in [*self._open, *self._long]:

@@ -107,7 +107,7 @@ class LookupLibrary(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CodeLookups:
-    """Looks things up for a person, in the code that they may see, counting each time if there is a counter.
+    """Looks things up for a person, in the code open to them, counting each time if there is a counter.
 
     All methods raise `UnknownRepository`, `LimitReached`, or an `IndexerError` whose text is for
     people.

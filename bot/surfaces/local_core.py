@@ -1,4 +1,4 @@
-"""The core of the surfaces for the one person at this machine, who may see everything that their terminal shows."""
+"""The core of the surfaces for the one person at this machine, with the same view as their terminal."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Principal:
 
 
 def make_local_principal() -> Principal:
-    """Return the person at this machine, who may see everything that their terminal shows."""
+    """Return the person at this machine, with the same view as their terminal."""
     return Principal(name="you", platform="terminal", person="local")
 
 
