@@ -294,7 +294,7 @@ ENTRY_POINTS: dict[str, Read] = {
     "packages": read_all(
         *(
             partial(read_packages, path)
-            for path in "package-lock.json yarn.lock uv.lock requirements.txt pom.xml mix.lock".split()
+            for path in "package-lock.json yarn.lock uv.lock requirements.txt pom.xml mix.lock setup.cfg".split()
         )
     ),
     "statements, variables and templates": read_all(
