@@ -90,9 +90,6 @@ EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/questions/literals.py", "f'(?<![\\\\w-]){re.escape(text)}(?![\\\\w-])'"): lambda: [
         r"(?<![\w-])\-\-dry\-run(?![\w-])"
     ],
-    ("agent/questions/literals.py", "f'{between.join((first + begins, *rest))}(?![^\\\\W_])'"): lambda: [
-        r"no(?:(?<![^\W_]no)|(?<=\\[nrt]no))(?:\\[nrt]|[\W_])+such(?:\\[nrt]|[\W_])+file(?![^\W_])"
-    ],
     (
         "indexer/parsing/registrations/messaging.py",
         "_SET.replace('NAME', re.escape(code.rpartition('.')[2])).encode()",

@@ -39,6 +39,7 @@ _MIN_HEADING = 0.5  # of them in a heading, for the page to lead
 _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
+_LETTERS = re.compile(r"[a-z]+")
 _LONG_WORD = re.compile(r"[a-z]{6,40}")
 _MIN_COGNATE, _ENDING = 5, 3  # letters of a word that must be alike, and at its end that need not
 _MAX_LINES_OF_COGNATE = 50
@@ -204,9 +205,11 @@ async def _write_as_code(code: CodeSearch, question: str) -> str:
     decomposed = unicodedata.normalize("NFD", " ".join(words).lower())
     plain = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
     for word in dict.fromkeys(_LONG_WORD.findall(plain)):
-        begin = rf"(?i)\b{word[: max(_MIN_COGNATE, len(word) - _ENDING)]}[a-z]*"
-        lines = (await code.grep(begin, limit=_MAX_LINES_OF_COGNATE)).lines
-        spelt = Counter(said.lower() for line in lines for said in re.findall(begin, line.text))
+        begin = word[: max(_MIN_COGNATE, len(word) - _ENDING)]
+        lines = (await code.grep(rf"(?i)\b{begin}", limit=_MAX_LINES_OF_COGNATE)).lines
+        spelt = Counter(
+            said for line in lines for said in _LETTERS.findall(line.text.lower()) if said.startswith(begin)
+        )
         words += [said for said, _ in spelt.most_common(1)]
     return " ".join(words)
 
