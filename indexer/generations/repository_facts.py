@@ -23,7 +23,7 @@ _STARTS = re.compile(
 # Lines of a README that introduce nothing: badges, images, links, markup, rules, headings.
 _NO_PROSE = re.compile(r"\s*(?:[#=*~^\-<|!\[.{:>]|```|\w+://)|\s*$")
 _MARKUP = re.compile(r"<[^<>]{0,200}>|[*_`]")
-_EMOJI = re.compile(r":.+:")
+_EMOJI = re.compile(r":[^:]+:")
 _BEING = frozenset({("is", "a"), ("is", "an"), ("is", "the"), ("is", "our")})
 _LONGEST = 2_000  # characters of a paragraph that are looked at
 _NAMED_WITHIN, _SAID_WITHIN = 12, 10  # words
