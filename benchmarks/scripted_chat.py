@@ -23,8 +23,8 @@ from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from benchmarks.prefixes import measure_prefixes
 
-MOST_NAMES = 3  # that the scripted model looks up in its one round
-MOST_MISSING = 6  # words of the question that it searches for when nothing shown has them
+MAX_NAMES = 3  # that the scripted model looks up in its one round
+MAX_MISSING = 6  # words of the question that it searches for when nothing shown has them
 _HEADING = re.compile(r"\[(E\d{1,4})\] ([^\s:]+)")
 _SUBJECT = re.compile(r"\[E\d{1,4}\] (\S+) lines \S+ \([a-z ]{0,40}?([\w.:]{2,100})(?:; continues)?\)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,60}")
@@ -175,9 +175,9 @@ class ScriptedChat(BaseChatModel):
                 ("grep", {"pattern": _quote(asked_for[0]), "more_patterns": [_quote(name) for name in asked_for[1:]]}),
             ]
             names = dict.fromkeys([*filter(None, [owner]), *names])
-        calls += [("find_symbol", {"name": name}) for name in list(names)[:MOST_NAMES]]
+        calls += [("find_symbol", {"name": name}) for name in list(names)[:MAX_NAMES]]
         if missing or not subjects:
-            query = " ".join(missing[:MOST_MISSING]) or self.question
+            query = " ".join(missing[:MAX_MISSING]) or self.question
             calls.append(("search_codebase", {"query": query, "n_results": 4}))
         return [call for call in calls if call[0] in offered]
 

@@ -18,7 +18,7 @@ ButtonAction = Literal[
     "watch", "unwatch", "pin", "unpin",
 ]  # fmt: skip
 LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
-MOST_FILES, MOST_QUOTED = 8, 4  # of one message
+MAX_FILES, MAX_QUOTED = 8, 4  # of one message
 SURFACE = "api"  # the platform of what is asked for over the API or on the page; people are of others
 ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person sees
 

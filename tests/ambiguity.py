@@ -24,7 +24,7 @@ T = TypeVar("T")
 Mode = Literal["search", "match", "fullmatch"]
 _SMALL = 32  # repetitions up to here cost a factor, beyond it they count as unbounded
 _SAMPLES = (*map(chr, range(128)), *"\x85\xa0éßÄΣжא中あ٣²½\u0301\u061c\u200d\u202e\u2028\ufeff“”‘’«»„–—…·。？、／＠￿😀")
-_MOST = 300_000
+_MAX = 300_000
 _CHARACTERS = (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN)
 _START, _END = -1, -2  # what stands before the first and after the last character
 
@@ -373,7 +373,7 @@ def _closure(starts: Iterable[T], steps: Callable[[T], Iterator[T]]) -> set[T]:
             if each not in found:
                 found.add(each)
                 queue.append(each)
-        if len(found) > _MOST:
+        if len(found) > _MAX:
             raise Unjudged("has too many states to be judged")
     return found
 

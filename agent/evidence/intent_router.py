@@ -42,7 +42,7 @@ MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
 _UNSURE = 0.7  # confidence below which an answer offers other meanings
-_FEWEST_SAID = 3  # words that distinguish a reported symptom from other texts
+_MIN_SAID = 3  # words that distinguish a reported symptom from other texts
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _MAYBE_PAST: frozenset[IntentName] = frozenset({"changes", "origin", "people", "reason"})
@@ -533,7 +533,7 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Find a reported symptom in the code; else show the code that fails."""
-    is_telling = len(asked.subject.split()) >= _FEWEST_SAID
+    is_telling = len(asked.subject.split()) >= _MIN_SAID
     said = await find_said(code, [asked.subject], is_evident=False) if is_telling else ""
     if said:
         message = request_lookup("message", said, reasoning="what the error says")

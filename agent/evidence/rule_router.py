@@ -107,7 +107,7 @@ def read_asked_release(question: str) -> Mapping[str, str] | None:
 
 MAX_FRAMES_SHOWN = 3
 FUNCTION_HEAD = 14
-_FEWEST_WORDS = 3  # of a message; a shorter one stands everywhere
+_MIN_WORDS = 3  # of a message; a shorter one stands everywhere
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 MAX_LINES = 80
 _MAX_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
@@ -174,7 +174,7 @@ async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
     message = said or next(iter(error.texts), "")
     if not said and error.name and (known := await find_known_name(error.name, code)) is not None:
         request = request_name("definition", known)
-    elif said or len(message.split()) >= _FEWEST_WORDS or not error.name:
+    elif said or len(message.split()) >= _MIN_WORDS or not error.name:
         request = request_lookup("message", message, reasoning="what the error says")
     else:
         request = request_search(f"{error.last_name} {message}", reasoning="the exception by its name")

@@ -22,8 +22,8 @@ from indexer.types import Filters, Hit, Location, Match, SearchAim, SearchMode, 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
 
 log = logging.getLogger(__name__)
-MOST_PARTS = 4
-_FEWEST_TERMS = 3  # of a part; fewer of them could be about anything
+MAX_PARTS = 4
+_MIN_TERMS = 3  # of a part; fewer of them could be about anything
 # The end of a sentence, and a comma or "and" before a word that asks; white space is single by then.
 _ASKING = r"(?=(?:how|what|where|which|when|whether|who|why)\b)"
 _BOUNDARY = re.compile(rf"[?!;] ?|\. |,? and {_ASKING}|, {_ASKING}", re.IGNORECASE)
@@ -88,8 +88,8 @@ def split_question(question: str) -> tuple[str, ...]:
     """Return the parts of a question that asks for several things; none if it asks for one."""
     lines = (" ".join(line.split()) for line in question.splitlines())
     parts = [part.strip() for line in lines for part in _BOUNDARY.split(line)]
-    meaningful = [part for part in dict.fromkeys(parts) if len(find_content_terms(part)) >= _FEWEST_TERMS]
-    return tuple(meaningful[:MOST_PARTS]) if len(meaningful) > 1 else ()
+    meaningful = [part for part in dict.fromkeys(parts) if len(find_content_terms(part)) >= _MIN_TERMS]
+    return tuple(meaningful[:MAX_PARTS]) if len(meaningful) > 1 else ()
 
 
 async def search_parts(
@@ -112,7 +112,7 @@ async def search_parts(
 
 
 MAX_PLACES = 5
-LEAST_SHARE = 0.4  # of the words; what spells less is about something else
+MIN_SHARE = 0.4  # of the words; what spells less is about something else
 _NEARLY_BEST = 0.8
 _NEARLY_ALL, _MAX_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
 _TELLING_WORDS = 3  # of a text that is found whole, after which no part of it is looked for
@@ -151,7 +151,7 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     ]
     # A test contains the finished message; the code that makes it contains less of it.
     top = max(sure or (match.share for match, _ in weighed), default=0.0)
-    if top < LEAST_SHARE:
+    if top < MIN_SHARE:
         return MessageMatches(hits=hits)
     least = top if top == 1.0 else _NEARLY_BEST * top  # beside the text itself, what is like it is another one
     most = max(hit.score for _, hit in weighed)
@@ -202,11 +202,11 @@ async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatc
         for place in places[:_MAX_READ]:
             passage = await code.read(place.path, place.start_line, place.end_line + _GAP)
             found.append((match_message(message, passage.text, run=run), place))
-        if max((match.share for match, _ in found), default=0.0) >= LEAST_SHARE:
+        if max((match.share for match, _ in found), default=0.0) >= MIN_SHARE:
             break
     sure = [match.share for match, at in found if is_confident_match(message, match) and not is_test_or_docs(at.path)]
     top = max(sure or (match.share for match, _ in found), default=0.0)
-    best = [(match, place) for match, place in found if match.share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
+    best = [(match, place) for match, place in found if match.share >= max(MIN_SHARE, _NEARLY_BEST * top)]
     best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0].share))[:MAX_PLACES]
     types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
     return [(match, await _make_hit(code, place, types[place.path])) for match, place in best]

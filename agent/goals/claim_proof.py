@@ -26,7 +26,7 @@ from typing import Any
 HOLDS, FAILS, CALL = "test_claim_holds", "test_claim_does_not_hold", "call"
 NO_RESULT = f"`{CALL}` returns something else than a result of the repository's code, or a part of one."
 LONGEST_REPLY = 200_000  # bytes
-MOST_REACHED = 3_000  # values that are looked at below a result
+MAX_REACHED = 3_000  # values that are looked at below a result
 NUMBER, TEXT = 918_273_645, "918273645"  # a stand-in as a number, and as text that JSON can be read of too
 MUTATORS = frozenset(
     "update setdefault append extend insert pop popitem remove clear add discard sort reverse appendleft".split()
@@ -513,9 +513,9 @@ def _is_among(value: Any, reached: list[Any]) -> bool:
 def _list_reached(results: list[Any]) -> list[Any]:
     reached, layer = list(results), list(results)
     for _ in range(3):
-        layer = [part for one in layer for part in _list_parts(one)][:MOST_REACHED]
+        layer = [part for one in layer for part in _list_parts(one)][:MAX_REACHED]
         reached += layer
-        if len(reached) > MOST_REACHED:
+        if len(reached) > MAX_REACHED:
             break
     return reached
 

@@ -214,7 +214,7 @@ def is_analysis_setting(path: str) -> bool:
     return PurePosixPath(path).name in _ANALYSIS
 
 
-MOST_ITERATIONS = 100
+MAX_ITERATIONS = 100
 LONGEST_TASK = 4_000  # characters
 _MAX_COMMAND = 8_000
 _MEGABYTE = 1 << 20

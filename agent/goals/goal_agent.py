@@ -16,7 +16,7 @@ from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalU
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.goals.goal import (
     LONGEST_TASK,
-    MOST_ITERATIONS,
+    MAX_ITERATIONS,
     Goal,
     GoalDeps,
     GoalProposal,
@@ -92,8 +92,8 @@ class GoalAgent:
     async def propose(self, request: GoalRequest) -> GoalProposal:
         """Describe a possible run; nothing runs. Raises `GoalUnreachable` if it cannot succeed."""
         goal = self._goals(request.goal, request.arguments)
-        if not request.task.strip() or not 1 <= request.max_iterations <= MOST_ITERATIONS:
-            raise GoalUnreachable(f"Say what you want, in 1 to {MOST_ITERATIONS} iterations.")
+        if not request.task.strip() or not 1 <= request.max_iterations <= MAX_ITERATIONS:
+            raise GoalUnreachable(f"Say what you want, in 1 to {MAX_ITERATIONS} iterations.")
         main = self._models.make_turn_models(Budget(self._limits), _ignore).main
         if main is None:
             raise GoalUnreachable(NO_MODEL)

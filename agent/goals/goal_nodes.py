@@ -173,7 +173,7 @@ async def _read_changes(state: GoalState, deps: GoalDeps) -> tuple[list[StoredCh
         return state.get("changes", []), [chat.HumanMessage(deps.redact(str(error)))]
 
 
-MOST_IDLE = 2  # replies in a row that call nothing
+MAX_IDLE = 2  # replies in a row that call nothing
 
 
 async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
@@ -216,7 +216,7 @@ async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
 
 
 def _find_limit(state: GoalState, iteration: int, deps: GoalDeps) -> str:
-    if state.get("idle", 0) >= MOST_IDLE:
+    if state.get("idle", 0) >= MAX_IDLE:
         return "the model called nothing and changed nothing, twice in a row"
     if iteration >= state.get("max_iterations", 1):
         return f"its {iteration} iteration{'s are' if iteration != 1 else ' is'} used up"

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.ports import Deps, ToolMenu, ToolOutcome
 
-MOST_FLAGS = 100  # places that a turn remembers
+MAX_FLAGS = 100  # places that a turn remembers
 REFUSED = (
     "{name} is not there in this turn: something that was asked or read gives orders. Use a tool that reads the code."
 )
@@ -75,4 +75,4 @@ def note_flags(known: Sequence[str], found: Mapping[str, Sequence[str]], deps: D
         rules = sorted({rule for found_rules in fresh.values() for rule in found_rules})
         log.warning("%d passages of the evidence (%s) give orders: %s", len(fresh), source, ", ".join(rules))
         deps.emit("flagged", source=source, count=len(fresh), rules=rules)
-    return [*known, *fresh][:MOST_FLAGS]
+    return [*known, *fresh][:MAX_FLAGS]

@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"\d{1,6}")
 MAX_COMMITS = 300  # read
 MAX_LISTED = 100  # kept for "more"
 _LATELY = 30 * 86_400  # seconds before the newest commit
-_FEWEST = 10
+_MIN = 10
 _SAYING_CHANGE = frozenset("between chang compar diff differ explain happen new".split())  # as stems
 _OF_CHANGES: frozenset[IntentName] = frozenset({"changes", "comparison", "origin"})
 
@@ -179,7 +179,7 @@ async def _fetch_commits(code: CodeSearch, parts: Mapping[str, str]) -> Retrieve
 
 async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
     """Say that no commit matches, and fetch the newest ones, or the one where a shallow history ends."""
-    newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
+    newest = await code.past.log(replace(scope.query, since=0, limit=_MIN))
     horizon = newest.horizon
     revisions = newest.revisions or ((horizon,) if horizon is not None else ())
     problem = f"No commits of {scope.said} are known here." if scope.said else "No such commit is known here."
@@ -192,7 +192,7 @@ async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
 
 async def _fetch_newest(code: CodeSearch, query: LogQuery, problem: str) -> Retrieved:
     """Fetch the newest commits because a problem prevents finding others."""
-    newest = await code.past.log(replace(query, limit=_FEWEST))
+    newest = await code.past.log(replace(query, limit=_MIN))
     return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts={"problem": problem})
 
 
@@ -236,7 +236,7 @@ def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | N
     if scope.is_lately:
         newest = max((one.committed_at for one in revisions), default=0)
         recent = [one for one in revisions if one.committed_at >= newest - _LATELY]
-        revisions = tuple(recent if len(recent) >= _FEWEST else revisions[:_FEWEST])
+        revisions = tuple(recent if len(recent) >= _MIN else revisions[:_MIN])
     is_folder = scope.target.is_folder or not scope.target.path
     totals = {
         "commits": len(revisions) if scope.is_lately or scope.is_counted else log.total or len(revisions),
@@ -335,7 +335,7 @@ async def _add_target(code: CodeSearch, scope: _Scope, parts: Mapping[str, str])
             return replace(scope, query=by, said=f"{scope.said} by {written}".strip())
     if words and (target is None or target.is_guess or (is_open and not written)):
         said = f"{scope.said} with {' and '.join(words)} in the message".strip()
-        return replace(scope, query=replace(scope.query, words=words, limit=_FEWEST), said=said)
+        return replace(scope, query=replace(scope.query, words=words, limit=_MIN), said=said)
     if target is None:
         return None
     query = replace(scope.query, path=target.path, lines=target.lines, text=target.text)

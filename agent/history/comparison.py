@@ -18,11 +18,11 @@ from agent.text.escaping import format_count
 from indexer.errors import IndexerError
 from indexer.types import ChangedFile, ChangedPlace, Commit, Comparison, DiffQuery, Location, Tag
 
-MOST_PLACES = 40
+MAX_PLACES = 40
 _MAX_PLACES_OF_FILE = 1_000
 LONGEST_DIFF = 12_000  # characters
 _MAX_PATHS = 20
-MOST_FILES = 60
+MAX_FILES = 60
 _NAMED_FILES = 12  # for a model, beside the places themselves
 END = "end"  # the kind of evidence that is one of the two commits
 FILE, ADDED, REMOVED = "file", "added", "removed"  # kinds of evidence in the role `change`
@@ -44,7 +44,7 @@ async def compare_part(code: CodeSearch, after: str, until: str, written: str) -
 
     If nothing has that name, neither in the code nor among the changes, compare everything.
     """
-    query = DiffQuery(after=after, until=until, limit=0 if written else MOST_PLACES)
+    query = DiffQuery(after=after, until=until, limit=0 if written else MAX_PLACES)
     whole = await code.past.compare(query)
     bare = strip_nouns(written)
     if whole.older.sha == whole.newer.sha or means_everything(bare, code.repository):
@@ -85,7 +85,7 @@ async def _compare_again(
         until=whole.newer.sha,
         paths=paths,
         lines=lines,
-        limit=_MAX_PLACES_OF_FILE if is_whole else MOST_PLACES,
+        limit=_MAX_PLACES_OF_FILE if is_whole else MAX_PLACES,
         is_whole=is_whole,
     )
     again = await code.past.compare(query)
@@ -148,7 +148,7 @@ async def make_comparison_refs(code: CodeSearch, part: ComparedPart) -> list[Evi
     References to both sides of one place have the same number as their signature.
     """
     comparison = part.comparison
-    files = [_make_file_ref(one, comparison, code.commit.sha) for one in comparison.files[:MOST_FILES]]
+    files = [_make_file_ref(one, comparison, code.commit.sha) for one in comparison.files[:MAX_FILES]]
     places: list[EvidenceRef] = []
     for number, place in enumerate(comparison.places, 1):
         name = await _find_name(code, place, comparison)

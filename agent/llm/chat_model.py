@@ -40,7 +40,7 @@ CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
 LONGEST_CALLS = 20_000  # characters of the arguments of a reply's calls
 _MIN_CONTEXT, _MAX_CONTEXT = 8_192, 131_072  # tokens
-_FEWEST_CHARS_PER_TOKEN, _TOKENS_BESIDE = 3, 6_000  # code has short tokens; tools and the answer need room as well
+_MIN_CHARS_PER_TOKEN, _TOKENS_BESIDE = 3, 6_000  # code has short tokens; tools and the answer need room as well
 _CHARS_PER_TOKEN = 4  # for answers that break off before their usage is reported
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ class LangChainChatModel:
         The length doubles and never shrinks: each change makes the server load the model again.
         """
         if option := self._spec.provider.context_option:
-            needed = sum(len(str(message.content)) for message in messages) // _FEWEST_CHARS_PER_TOKEN + _TOKENS_BESIDE
+            needed = sum(len(str(message.content)) for message in messages) // _MIN_CHARS_PER_TOKEN + _TOKENS_BESIDE
             while self._context < min(needed, _MAX_CONTEXT):
                 self._context *= 2
             for model in self._built.values():

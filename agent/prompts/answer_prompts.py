@@ -28,7 +28,7 @@ from agent.text.escaping import replace_control_characters, to_one_line
 from indexer.types import Commit, RepositoryOverview
 
 MAX_TURNS = 5
-_FEWEST_TURNS = 2  # that are left when the oldest are dropped: several at once, so that prompts seldom begin again
+_MIN_TURNS = 2  # that are left when the oldest are dropped: several at once, so that prompts seldom begin again
 MAX_PLACES = 6
 MAX_FINDINGS = 8_000
 _MAX_ANSWER = 1_000
@@ -286,7 +286,7 @@ def format_past_turns(state: AgentState, deps: Deps) -> str:
     """
     history = state.get("conversation_history", [])
     count = max(len(history), state.get("turn_count", 0))
-    step = MAX_TURNS - _FEWEST_TURNS + 1
+    step = MAX_TURNS - _MIN_TURNS + 1
     dropped = -(-max(0, count - MAX_TURNS) // step) * step
     return deps.redact("\n\n".join(map(_format_turn, history[max(0, len(history) - count + dropped) :])))
 

@@ -21,7 +21,7 @@ HIT_CHARS = 2_000  # of a hit: as many as a chunk has with its numbers, so that 
 WHOLE_HITS = 6  # that get so much; the others get half of it
 CLOSE_SHARE = 0.4  # of the best hit's score, below which a hit is not shown
 DEFINITION_CHARS = 4_000  # of the first definition that was looked up; each further one has half of it, but ...
-LEAST_DEFINITION_CHARS = 1_000
+MIN_DEFINITION_CHARS = 1_000
 RELEVANT_MEMBERS = 3  # of a file that was asked for, beside its outline
 _MAX_SIGNATURE = 12  # lines
 _DOC_QUOTES = ('"""', "'''", '"', "/**", "///", "//!")
@@ -77,7 +77,7 @@ def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> Evidenc
         ):
             plan.ranked.append(Wanted(ref=ref, part="outline", rank=rank))
         elif ref["role"] == "definition":
-            most = max(DEFINITION_CHARS >> definitions, LEAST_DEFINITION_CHARS)
+            most = max(DEFINITION_CHARS >> definitions, MIN_DEFINITION_CHARS)
             plan.ranked.append(Wanted(ref=ref, part="core", rank=rank, most=most))
             definitions += 1
         else:

@@ -22,7 +22,7 @@ from indexer.types import Location
 MAX_EXHIBITS = 60
 MAX_CHARS = 12_000  # of what a search found
 EXACT_CHARS = 16_000  # of what was read or asked for by its place
-LEAST_ROOM = 400  # in which something else is worth showing
+MIN_ROOM = 400  # in which something else is worth showing
 MAX_RESULTS = 6000  # characters of what tools said
 _LONGEST_LINE = 400
 NAMED = "; its name reads as an order, and is a name and nothing else"
@@ -93,7 +93,7 @@ async def load_prompt_evidence(
 async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
     """Add missing pieces as far as they fit; the last one gets the remaining room."""
     for wanted in pieces:
-        if selection.room < LEAST_ROOM:
+        if selection.room < MIN_ROOM:
             return
         one = replace(wanted, most=min(wanted.most, selection.room - HEADING_COST))
         if not selection.is_needless(one) and (quote := await _read_piece(deps, one)) is not None:

@@ -14,10 +14,10 @@ from indexer.text.linear_patterns import compile_pattern
 MAX_TEXTS = 10  # that are looked for
 _LONGEST = 8_000  # characters that are looked at
 _LONGEST_LINE = 1_000
-_MAX_LOGGED, _FEWEST_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
+_MAX_LOGGED, _MIN_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
 _MAX_MESSAGE = 400
-_FEWEST_WORDS, _FEWEST_LETTERS = 2, 8
-_FEWEST_UNMARKED = 3  # words of a text without the form of program output
+_MIN_WORDS, _MIN_LETTERS = 2, 8
+_MIN_UNMARKED = 3  # words of a text without the form of program output
 _BEFORE_FAILURE, _AFTER_FAILURE = 40, 8  # lines
 _AT_ONCE = 500  # lines
 _DEEPEST = 4  # records within records
@@ -109,12 +109,12 @@ def parse_pasted_error(text: str) -> PastedError | None:
         texts = _list_texts(failing[-1])
         return PastedError(texts=texts) if texts else None
     messages = [text for one in find_quoted_messages(recent) for text in (cut_message(one), *_list_texts(one))]
-    if quoted := [*dict.fromkeys(one for one in messages if len(one.split()) >= _FEWEST_UNMARKED)]:
+    if quoted := [*dict.fromkeys(one for one in messages if len(one.split()) >= _MIN_UNMARKED)]:
         return PastedError(texts=tuple(quoted[:MAX_TEXTS]), is_evident=False)
     # Text that asks nothing may be program output, with a remark before or after it.
     shortened = [" ".join(line[:_LONGEST_LINE].split()) for line in lines[:3]]
     parts = [part for line in shortened for part in (line, *_PARTS.split(line))]
-    said = _choose_texts((part for part in parts if _may_be_said(part)), fewest=_FEWEST_UNMARKED)
+    said = _choose_texts((part for part in parts if _may_be_said(part)), fewest=_MIN_UNMARKED)
     return PastedError(texts=said, is_evident=False) if said else None
 
 
@@ -136,7 +136,7 @@ def cut_log(text: str, most: int) -> str | None:
     """Cut a log to its last failure, with remarks in its first and last lines; None for anything else."""
     lines = [line[:_MAX_LOGGED] for line in text.splitlines()]
     first, end = find_last_failure(lines)
-    if not end or len(lines) < _FEWEST_LOGGED:
+    if not end or len(lines) < _MIN_LOGGED:
         return None
     kept = list(lines[first:end])
     before, after = lines[: min(first, 1)], lines[max(end, len(lines) - 1) :]
@@ -182,7 +182,7 @@ def _list_texts(line: str) -> tuple[str, ...]:
     breaks = [found.end() for found in _PARTS.finditer(bare)]
     suffixes = [bare[at:] for at in breaks]
     inner = [part for whole in (bare, *values) for part in _PARTS.split(whole[:_LONGEST_LINE])]
-    return _choose_texts((bare, *values, *suffixes, *inner), fewest=_FEWEST_WORDS)
+    return _choose_texts((bare, *values, *suffixes, *inner), fewest=_MIN_WORDS)
 
 
 def _choose_texts(texts: Iterable[str], *, fewest: int) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ def _choose_texts(texts: Iterable[str], *, fewest: int) -> tuple[str, ...]:
         for one in cut
         if (" " in one or _ERROR_CODE.fullmatch(one))
         and len(words := _WORD.findall(one)) >= fewest
-        and sum(map(len, words)) >= _FEWEST_LETTERS
+        and sum(map(len, words)) >= _MIN_LETTERS
     )
     return tuple(dict.fromkeys(long_enough))[:MAX_TEXTS]
 

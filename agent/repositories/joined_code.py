@@ -41,7 +41,7 @@ from indexer.types import (
 
 ONE_AT_A_TIME = "The past is that of one repository. Name the repository."
 
-_FEWEST_LINES = 5  # of each pattern in each repository
+_MIN_LINES = 5  # of each pattern in each repository
 _ELSEWHERE = Filters(folders=("/",))
 
 Found = TypeVar("Found")
@@ -336,7 +336,7 @@ class JoinedCode:
     async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
         """Find lines by patterns in all repositories, or below the path; each has its share of the limit."""
         homes = self.list_homes(path.strip("/"))
-        part = max(_FEWEST_LINES, -(-limit // len(homes)))
+        part = max(_MIN_LINES, -(-limit // len(homes)))
         results = await asyncio.gather(
             *(home.code.grep(*patterns, path=home.path, limit=part) for home in homes), return_exceptions=True
         )

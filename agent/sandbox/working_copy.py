@@ -27,7 +27,7 @@ from agent.sandbox.patch import FileChange, FileVersion, format_change, hash_blo
 
 _LINK, _SUBMODULE, _PROGRAM, _FILE = "120000", "160000", "100755", "100644"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_MOST_BYTES, _MAX_FILES = 512 << 20, 50_000  # of a commit
+_MAX_BYTES, _MAX_FILES = 512 << 20, 50_000  # of a commit
 _MAX_OF_FILE, _MAX_CHANGED = 128 << 20, 16 << 20  # bytes of a file that is read back, and of all that changed
 # Leftovers of tools, which nobody would commit.
 _LEFT_BEHIND = frozenset(b"__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv".split())
@@ -82,10 +82,10 @@ class WorkingCopy:
         """
         files, omissions = self._list_files()
         size = sum(file.size or 0 for file in files.values())
-        if size > _MOST_BYTES or len(files) > _MAX_FILES:
+        if size > _MAX_BYTES or len(files) > _MAX_FILES:
             raise WorkingCopyError(
                 f"The commit has {len(files):,} files of {size / 1e6:,.0f} MB in all; a working copy may have "
-                f"{_MAX_FILES:,} of {_MOST_BYTES / 1e6:,.0f} MB. Choose a smaller repository."
+                f"{_MAX_FILES:,} of {_MAX_BYTES / 1e6:,.0f} MB. Choose a smaller repository."
             )
         try:
             self._folder.mkdir(mode=0o700)

@@ -37,7 +37,7 @@ def is_storable(value: object, depth: int = _DEEPEST) -> bool:
     return isinstance(value, float | None)
 
 
-MOST_VALUES = 500
+MAX_VALUES = 500
 MIN_WORDS = 8  # characters; what is shorter, or a mere word, may well are in an answer for itself
 _PLACEHOLDER = re2.compile(r"\[REDACTED[^\]\n]{0,60}\]")
 MASK = "[REDACTED]"
@@ -73,7 +73,7 @@ class MaskedValues:
     def _remember(self, text: str, masked: str) -> None:
         for value in _find_values(text, _PLACEHOLDER.split(masked)):
             for line in value.split("\n"):
-                if len(self._values) < MOST_VALUES and len(line.strip()) >= MIN_WORDS and not line.strip().isalpha():
+                if len(self._values) < MAX_VALUES and len(line.strip()) >= MIN_WORDS and not line.strip().isalpha():
                     self._values[line.strip()] = None
 
 

@@ -15,9 +15,9 @@ from bot.markdown.formatting import to_one_line
 from bot.messages import LONGEST_QUOTED, AttachedFile, IncomingMessage, ThreadMessage
 from bot.ports import ChatPlatform
 
-MOST_TEXT = 200_000  # characters of a file; of a longer one its beginning and its end
-MOST_BYTES = 5_000_000  # of a file
-MOST_IMAGES = 4
+MAX_TEXT = 200_000  # characters of a file; of a longer one its beginning and its end
+MAX_BYTES = 5_000_000  # of a file
+MAX_IMAGES = 4
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -25,7 +25,7 @@ _MAX_NAME = 80
 _SAMPLE = 8_000  # bytes that tell whether a file is text
 _MAX_STRANGE = 0.02  # of the characters of a text
 log = logging.getLogger(__name__)
-MOST_MESSAGES = 40
+MAX_MESSAGES = 40
 LONGEST_QUESTION = MAX_QUESTION - 100  # characters, the thread around it included
 MAX_CHARACTERS = 1_600  # characters of a thread; the question comes first
 LONGEST_MESSAGE = 400
@@ -57,7 +57,7 @@ async def read_attachments(
         name = to_one_line(mask(file.name)).replace("`", "")[:_MAX_NAME] or "a file"
         try:
             if file.media_type in IMAGE_TYPES:
-                read.images.append(await _read_image(name, file, platform, room=MOST_IMAGES * takes_images, read=read))
+                read.images.append(await _read_image(name, file, platform, room=MAX_IMAGES * takes_images, read=read))
             else:
                 read.texts.append(AttachedText(name=name, text=await _read_text(file, platform)))
         except UnreadableFile as reason:
@@ -85,7 +85,7 @@ async def _read_text(file: AttachedFile, platform: ChatPlatform) -> str:
 
 async def _fetch(platform: ChatPlatform, file: AttachedFile) -> bytes:
     try:
-        return await platform.read_file(file, most=MOST_BYTES)
+        return await platform.read_file(file, most=MAX_BYTES)
     except ChatError as error:
         log.warning("a file was not read: %s", error)
         raise UnreadableFile(f"could not be read. {error}") from error
@@ -102,10 +102,10 @@ def decode_text(data: bytes) -> str:
     text = data.decode(encoding, "replace")
     if text[:_SAMPLE].count("\ufffd") > _MAX_STRANGE * min(len(text), _SAMPLE):
         raise UnreadableFile("isn't text that I can read. Save it as UTF-8.")
-    if len(text) <= MOST_TEXT:
+    if len(text) <= MAX_TEXT:
         return text
-    left_out = len(text) - MOST_TEXT
-    return f"{text[: MOST_TEXT // 2]}\n[… {left_out} characters left out …]\n{text[-MOST_TEXT // 2 :]}"
+    left_out = len(text) - MAX_TEXT
+    return f"{text[: MAX_TEXT // 2]}\n[… {left_out} characters left out …]\n{text[-MAX_TEXT // 2 :]}"
 
 
 async def read_thread_quotes(
@@ -115,7 +115,7 @@ async def read_thread_quotes(
     if message.kind != "mention" or not message.in_thread:
         return ()
     try:
-        thread = await platform.read_thread(message.place, before=message.id, limit=MOST_MESSAGES)
+        thread = await platform.read_thread(message.place, before=message.id, limit=MAX_MESSAGES)
     except ChatError as error:
         log.warning("a thread was not read: %s", error)
         return ()

@@ -11,7 +11,7 @@ from bot.pictures.flow import Flow, FlowBox, FlowLine
 from bot.pictures.layered_layout import order_boxes
 from indexer import CallSite, Definition, Location
 
-MOST_BOXES = 40
+MAX_BOXES = 40
 DEEPEST = 4  # steps from the function
 _MAX_MEANT = 5  # definitions of the name
 _FOLDED = "folded"
@@ -51,7 +51,7 @@ class _CallMap:
     @property
     def is_full(self) -> bool:
         """Whether there is no room for another box."""
-        return len(self._boxes) >= MOST_BOXES - 1  # one is for what is folded
+        return len(self._boxes) >= MAX_BOXES - 1  # one is for what is folded
 
     def add_main(self, definition: Definition) -> Definition:
         """Add the subject of the map."""

@@ -18,8 +18,8 @@ from uvicorn.server import ServerState
 from bot.clock import RareWarnings
 
 MAX_CONNECTIONS = 128
-MOST_LONG = 64  # of them whose requests take longer, because somebody known waits for an answer
-MOST_EACH = 8  # of those, of one person
+MAX_LONG = 64  # of them whose requests take longer, because somebody known waits for an answer
+MAX_EACH = 8  # of those, of one person
 SECONDS = 20.0  # for a request with its answer; a well-meant one takes a small part of it
 LONG_SECONDS = 4_000.0  # of one that takes longer; an answer may take an hour, and wait for others before
 RETRY_AFTER = "10"  # seconds
@@ -43,7 +43,7 @@ class Connections:
         self,
         *,
         most: int = MAX_CONNECTIONS,
-        most_long: int = MOST_LONG,
+        most_long: int = MAX_LONG,
         seconds: float = SECONDS,
         count_closed: Callable[[Reason], None] | None = None,
     ) -> None:
@@ -150,7 +150,7 @@ class Connection(H11Protocol):
             self.transport.abort()
 
 
-def keep_open(request: Request, holder: str, *, seconds: float = LONG_SECONDS, most: int = MOST_EACH) -> None:
+def keep_open(request: Request, holder: str, *, seconds: float = LONG_SECONDS, most: int = MAX_EACH) -> None:
     """Let an authenticated request take its time, to the end of its connection.
 
     Raises an `HTTPException` of status 429 if the person has too many, 503 if everybody together

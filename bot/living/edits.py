@@ -20,7 +20,7 @@ from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.living_answers import LivingAnswer, LivingAnswerStore
 
 LOOK_SECONDS = 5.0  # between looks at what another process may have noted
-MOST_AT_ONCE = 100
+MAX_AT_ONCE = 100
 AGAIN = "Answer again"
 _NAMED, _NAMED_AGAIN = 3, 5  # changes in a footer, and in an answer that is given again
 
@@ -65,7 +65,7 @@ class LivingEdits:
 
     async def edit_due(self) -> None:
         """Make the edits that are due."""
-        for answer in await self.store.list_due(per_hour=self.settings.edits_per_hour, most=MOST_AT_ONCE):
+        for answer in await self.store.list_due(per_hour=self.settings.edits_per_hour, most=MAX_AT_ONCE):
             entry = await self.inbox.get(answer.entry)
             if entry is not None and answer.shared:
                 shown = replace(entry.message, private=False, place=entry.message.place.make_public())

@@ -44,7 +44,7 @@ def find_fence(text: str, end: int) -> CodeFence | None:
 
 Measure = Callable[[str], int]
 
-LEAST = 100  # units; below that there is no room for fences
+MIN = 100  # units; below that there is no room for fences
 
 # Kept whole while it fits a message: links, addresses, code, words.
 _TOKEN = re.compile(
@@ -77,8 +77,8 @@ def count_units(text: str, *, utf16: bool, escaped: bool = False) -> int:
 
 def split_markdown(text: str, limit: int, *, utf16: bool = False, escaped: bool = False) -> list[MarkdownPiece]:
     """Cut text into pieces of at most `limit` units; blank text gives none. Below 100 units `ValueError`."""
-    if limit < LEAST:
-        raise ValueError(f"A message of {limit} units is too short to be split into; {LEAST} are needed.")
+    if limit < MIN:
+        raise ValueError(f"A message of {limit} units is too short to be split into; {MIN} are needed.")
     packing = _Packing(limit, partial(count_units, utf16=utf16, escaped=escaped))
     for group in _group_lines(text):
         packing.add(group)
@@ -134,7 +134,7 @@ class _Packing:
                 self._append_text(rest)
                 break
             opening = self._count_units(self._make_opener()) + 1 if self._fence else 0
-            if self._taken and (self._is_within(rest, self._limit - opening - closing) or room < LEAST // 2):
+            if self._taken and (self._is_within(rest, self._limit - opening - closing) or room < MIN // 2):
                 self._flush()
                 continue
             # Outside code up to a space that is in no link, else up to a character.

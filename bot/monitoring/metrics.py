@@ -77,7 +77,7 @@ def _make_gauge(name: str, text: str, label: str, values: Mapping[str, float]) -
     return gauge
 
 
-MOST_VALUES = 60  # of one label; whatever comes beyond is counted as OTHER
+MAX_VALUES = 60  # of one label; whatever comes beyond is counted as OTHER
 
 
 OTHER = "other"
@@ -95,7 +95,7 @@ SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 30
 class BoundedLabels:
     """Values of a label: the first ones unchanged, so that outside names cannot create many."""
 
-    def __init__(self, most: int = MOST_VALUES) -> None:
+    def __init__(self, most: int = MAX_VALUES) -> None:
         self._known: set[str] = set()
         self._most = most
 

@@ -23,7 +23,7 @@ from typing import Any
 LOOK_SECONDS = 0.07  # between two looks at the loop, which so take less than a thousandth of a processor
 LOG_SECONDS = 10.0  # for that long nothing more is logged after a stall
 LONG_SECONDS = 1.0  # so long a stall is logged before its end, which may never come
-MOST_FRAMES = 16
+MAX_FRAMES = 16
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +182,7 @@ def _find_clock(thread: int) -> Callable[[], float]:
 def _describe_stack(frame: FrameType | None) -> str:
     """Name the innermost calls, outermost first: files, lines and functions, but no values."""
     lines: list[str] = []
-    while frame is not None and len(lines) < MOST_FRAMES and frame.f_code is not asyncio.Handle._run.__code__:  # noqa: SLF001
+    while frame is not None and len(lines) < MAX_FRAMES and frame.f_code is not asyncio.Handle._run.__code__:  # noqa: SLF001
         lines.append(
             f'  File "{frame.f_code.co_filename}", line {frame.f_lineno or "?"}, in {frame.f_code.co_qualname}'
         )

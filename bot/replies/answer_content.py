@@ -17,7 +17,7 @@ from bot.markdown.formatting import (
 )
 from bot.messages import Button, ButtonAction, MessageContent, PlaceLink
 
-MOST_PLACES = 3
+MAX_PLACES = 3
 LONGEST_TARGET = 100
 LONGEST_NAME = 80
 LONGEST_ADDRESS = 500  # a longer one would leave little room in a message
@@ -49,7 +49,7 @@ class FoundPlaces:
                 mark=len(known) + 1, path=at.path, start_line=at.start_line, end_line=at.end_line, commit="", url=url
             )
             known.setdefault((at.path, at.start_line, at.end_line), cited)
-        self.citations = tuple(known.values())[:MOST_PLACES]
+        self.citations = tuple(known.values())[:MAX_PLACES]
 
     def make_links(self, hosts: Collection[str]) -> tuple[PlaceLink, ...]:
         """Return the places as links for a chat, only to the given hosts."""

@@ -11,8 +11,8 @@ from bot.markdown.formatting import format_cited_place, neutralize, to_one_line
 from bot.messages import Attachment, Button, MessageContent
 from bot.replies.answer_content import find_chat_link, make_feedback_buttons
 
-MOST_ITERATIONS = 6  # that are shown beside the one in progress
-MOST_STEPS = 8  # of the iteration in progress
+MAX_ITERATIONS = 6  # that are shown beside the one in progress
+MAX_STEPS = 8  # of the iteration in progress
 LONGEST_STEP = 160
 LONGEST_REASON = 300
 MASKED = "Secrets in the patch are masked, so it may not apply; `citebot goal --patch FILE` writes it unmasked."
@@ -34,10 +34,10 @@ class _Iteration:
 
     def write_steps(self) -> str:
         """Write its newest steps, one per line."""
-        left = len(self.steps) - MOST_STEPS
+        left = len(self.steps) - MAX_STEPS
         earlier = [f"- *{left} earlier step{'s' * (left != 1)}*"] if left > 0 else []
         return "\n".join(
-            [f"**{self.title}**", "", *earlier, *(f"- {step}" for step in self.steps[-MOST_STEPS:])]
+            [f"**{self.title}**", "", *earlier, *(f"- {step}" for step in self.steps[-MAX_STEPS:])]
             + ([f"- {self.found}"] if self.found else [])
         )
 
@@ -137,9 +137,9 @@ class GrowingGoal:
         if not self._iterations:
             return ""
         *earlier, current = self._iterations
-        left = len(earlier) - MOST_ITERATIONS
+        left = len(earlier) - MAX_ITERATIONS
         more = [f"- *{left} earlier iteration{'s' * (left != 1)}*"] if left > 0 else []
-        lines = [*more, *(one.write_line() for one in earlier[-MOST_ITERATIONS:])]
+        lines = [*more, *(one.write_line() for one in earlier[-MAX_ITERATIONS:])]
         return neutralize("\n\n".join(filter(None, ("\n".join(lines), current.write_steps()))), self._hosts)
 
     def _make_patch(self, verdict: GoalVerdict) -> tuple[Attachment | None, str]:

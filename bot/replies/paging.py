@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from agent.text.escaping import format_code_block
 from bot.markdown.formatting import break_pings
-from bot.markdown.splitting import LEAST, count_units, find_fence, split_markdown
+from bot.markdown.splitting import MIN, count_units, find_fence, split_markdown
 from bot.messages import Attachment, Capabilities, MessageContent
 
 FRAME = 16  # units that a platform may put around status and footer
@@ -54,7 +54,7 @@ def split_into_pages(
         for line in (content.status, places, content.footer)
         if line
     )
-    pieces = split_markdown(text, max(LEAST, limit - below), utf16=utf16, escaped=escaped)
+    pieces = split_markdown(text, max(MIN, limit - below), utf16=utf16, escaped=escaped)
     if len(pieces) > most:
         if not final:
             return [Page(content=MessageContent(text=piece.text), end=piece.end) for piece in pieces[:most]]

@@ -22,7 +22,7 @@ from bot.errors import (
     StreamRefused,
     StreamStopped,
 )
-from bot.markdown.splitting import LEAST
+from bot.markdown.splitting import MIN
 from bot.messages import MessageContent, MessageHandle, Place, SendMethod
 from bot.ports import LiveStream
 from bot.replies.paging import Page, cut_to_stable, split_into_pages
@@ -229,7 +229,7 @@ class Reply:
                 if isinstance(gone, StreamStopped):
                     self._on_stop()
             except MessageTooLong:
-                if self._limit < LEAST * 4:
+                if self._limit < MIN * 4:
                     raise
                 self._limit //= 2
             else:

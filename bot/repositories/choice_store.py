@@ -11,7 +11,7 @@ from agent.text.storable import make_storable
 from bot.messages import Button, MessageContent
 from bot.storage.database import Table
 
-MOST_TOGETHER = 5  # repositories that one question is answered about, and that are offered as buttons
+MAX_TOGETHER = 5  # repositories that one question is answered about, and that are offered as buttons
 
 LONGEST_LABEL = 75
 

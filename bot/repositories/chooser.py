@@ -13,7 +13,7 @@ from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
 from bot.ports import Repositories
 from bot.repositories.choice_store import (
-    MOST_TOGETHER,
+    MAX_TOGETHER,
     AmbiguousRepository,
     ChoiceStore,
     PendingQuestion,
@@ -119,7 +119,7 @@ class RepositoryChooser:
         topic = await self._ledger.topic(conversation)
         if asked is None or (topic is not None and topic.at >= asked.at):
             return message
-        about = find_only_named(message.text, self._get_profiles(self._list_visible(message)))[:MOST_TOGETHER]
+        about = find_only_named(message.text, self._get_profiles(self._list_visible(message)))[:MAX_TOGETHER]
         if not about:
             return message
         return replace(message, text=asked.question, about=about)
@@ -178,11 +178,11 @@ class RepositoryChooser:
             names = await self._rank_by_content(asking, context)
         if not names:
             return None
-        remark = await self._make_remark(asking, names[:MOST_TOGETHER])
+        remark = await self._make_remark(asking, names[:MAX_TOGETHER])
         if len(names) > 1:
-            chosen = tuple(names[:MOST_TOGETHER])
+            chosen = tuple(names[:MAX_TOGETHER])
             left = len(names) - len(chosen)
-            limit = f"I answer about {MOST_TOGETHER} repositories at a time, and leave {left} out: name those you mean."
+            limit = f"I answer about {MAX_TOGETHER} repositories at a time, and leave {left} out: name those you mean."
             return RepositoryChoice(
                 repositories=chosen,
                 why="the question is about all of them",
@@ -230,7 +230,7 @@ class RepositoryChooser:
         if _is_talk(asking.message.text):
             why, question = "nothing of the code was asked", asking.message.text
             return RepositoryChoice(repositories=likeliest[:1], why=why, question=question, decides=False)
-        return AmbiguousRepository(likeliest=likeliest[:MOST_TOGETHER], of=len(likeliest))
+        return AmbiguousRepository(likeliest=likeliest[:MAX_TOGETHER], of=len(likeliest))
 
     async def _rank_by_content(self, asking: _Asking, context: str) -> tuple[str, ...]:
         """Sort all repositories by their share of the question's names and words."""

@@ -22,7 +22,7 @@ from agent import (
 from bot.ports import Repositories
 from indexer import Definition, IndexerError
 
-MOST_HINTS = 12
+MAX_HINTS = 12
 _MAX_FRAMES = 4
 _WORD_HITS = 3  # of each repository, whose words are counted
 _TICKED = re.compile(r"`([^`\n]{3,200})`")
@@ -64,7 +64,7 @@ def find_hints(question: str) -> tuple[RepositoryHint, ...]:
     """Find the hints in a question, the strongest first."""
     found = sorted((*_find_in_traces(question), *_find_in_words(question)), key=lambda hint: -hint.weight)
     first = {(hint.kind, hint.text): hint for hint in reversed(found)}
-    return tuple(sorted(first.values(), key=lambda hint: -hint.weight))[:MOST_HINTS]
+    return tuple(sorted(first.values(), key=lambda hint: -hint.weight))[:MAX_HINTS]
 
 
 def find_name_hint(repository: str) -> RepositoryHint:

@@ -19,7 +19,7 @@ from bot.monitoring.metrics import ConversationMetrics, RunMetrics
 from bot.serving.cluster import Duties
 from bot.settings import Settings
 
-MOST_LOCAL = 32  # connections of those who look after the process
+MAX_LOCAL = 32  # connections of those who look after the process
 
 JoinServer = Callable[[Router], None]  # adds the paths of a surface to those of the server
 
@@ -85,7 +85,7 @@ async def open_monitoring(
         )  # fmt: skip
         address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors or surfaces))
         listening = run_http_server(
-            local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
+            local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MAX_LOCAL),
             count_request=metrics.count_request,
             advice="Set CITEBOT_METRICS_PORT (0 = any free port).",
         )  # fmt: skip

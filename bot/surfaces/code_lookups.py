@@ -20,7 +20,7 @@ from bot.surfaces.ask_events import SurfaceValue
 from bot.surfaces.principals import Principal
 from indexer import IndexerError, IndexStatus, NotIndexed, UnknownPath, UnknownRevision
 
-MOST_RESOURCE_LINES = 2_000  # of a file that is read as a whole
+MAX_RESOURCE_LINES = 2_000  # of a file that is read as a whole
 SHORTEST_COMMIT = 7  # characters by which a commit is named
 _MAX_WARNINGS = 5
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
@@ -173,7 +173,7 @@ class CodeLookups:
             entry = next((one for one in await code.files() if one.path == path), None)
             if entry is None:
                 raise UnknownPath(f"There is no indexed file {path[:200]!r} in {repository} at {held}.")
-            return await read_lines(Look(code, self.mask, is_wide=True), entry, [(1, MOST_RESOURCE_LINES)])
+            return await read_lines(Look(code, self.mask, is_wide=True), entry, [(1, MAX_RESOURCE_LINES)])
 
     @asynccontextmanager
     async def _open_commit(self, principal: Principal, repository: str, commit: str) -> AsyncIterator[CodeSearch]:

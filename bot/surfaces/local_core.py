@@ -13,7 +13,7 @@ from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
 from bot.ports import RefSource, RepositoryIndex
 from bot.questions.answer_run import AnswerQueue, QuestionDeps
-from bot.repositories.choice_store import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
+from bot.repositories.choice_store import MAX_TOGETHER, AmbiguousRepository, RepositoryChoice
 from bot.repositories.local_repositories import LocalRepositories
 from bot.repositories.names import RepositoryProfile, find_named
 from bot.repositories.ref_chooser import RefChooser
@@ -25,7 +25,7 @@ from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
 from indexer import IndexerError
 
-MOST_AT_ONCE = 2  # answers; the others wait
+MAX_AT_ONCE = 2  # answers; the others wait
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +51,9 @@ class NamedRepositoryRouter:
         if message.about:
             return RepositoryChoice(repositories=message.about, why="its author chose it", question=message.text)
         named = find_named(message.text, self._profiles)
-        names = named.repositories[:MOST_TOGETHER] or (tuple(self._profiles) if len(self._profiles) == 1 else ())
+        names = named.repositories[:MAX_TOGETHER] or (tuple(self._profiles) if len(self._profiles) == 1 else ())
         if not names:
-            return AmbiguousRepository(likeliest=tuple(self._profiles)[:MOST_TOGETHER], of=len(self._profiles))
+            return AmbiguousRepository(likeliest=tuple(self._profiles)[:MAX_TOGETHER], of=len(self._profiles))
         question = named.question if named.repositories else message.text
         return RepositoryChoice(repositories=tuple(names), why="the question is about it", question=question)
 
@@ -77,7 +77,7 @@ async def open_local_core(
                 open_agent=partial(open_joint_assistant, settings, indexes, refs),
                 repositories=repositories,
                 chooser=NamedRepositoryRouter(tuple(indexes)),
-                queue=AnswerQueue(MOST_AT_ONCE),
+                queue=AnswerQueue(MAX_AT_ONCE),
                 hosts=settings.link_hosts,
                 deadline=settings.max_seconds + 30.0,
                 mask=mask,

@@ -13,7 +13,7 @@ from indexer.git.repository import Repository
 from indexer.search.path_traits import read_path_traits
 from indexer.types import ChangedFile
 
-MOST_FILES = 20_000  # that are looked at
+MAX_FILES = 20_000  # that are looked at
 _TIMEOUT_SECONDS = 10.0
 _MAX_RENAMES = 500  # of which git compares the contents
 _OPTIONS = ("-r", "-z", "-M", f"-l{_MAX_RENAMES}", "--no-ext-diff", "--no-textconv")
@@ -47,7 +47,7 @@ def list_differences(repository: Repository, older: str, newer: str, paths: Sequ
         "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS
     )
     raws = [raw for raw in read_raw(output or b"") if _is_below(raw, paths)]
-    chosen = raws[:MOST_FILES]
+    chosen = raws[:MAX_FILES]
     listings = (
         _list_side(repository, older, [raw.old for raw in chosen if raw.old]),
         _list_side(repository, newer, [raw.new for raw in chosen if raw.new]),
@@ -62,7 +62,7 @@ def list_differences(repository: Repository, older: str, newer: str, paths: Sequ
             kept.append(found)
     counted = _count_lines(repository.git, older, newer, kept)
     files = sorted(counted, key=_rank)
-    return FileDifferences(files=files, folded=folded, is_complete=output is not None and len(raws) <= MOST_FILES)
+    return FileDifferences(files=files, folded=folded, is_complete=output is not None and len(raws) <= MAX_FILES)
 
 
 def _is_below(raw: RawChange, paths: Sequence[str]) -> bool:

@@ -14,8 +14,8 @@ from indexer.git.git_command import GitCommand
 from indexer.git.repository import Repository
 from indexer.types import ChangedFile, ChangedPlace, Comparison, DiffQuery, Tag
 
-MOST_PLACES = 12  # of one file
-MOST_LINES = 30  # of each side of a place
+MAX_PLACES = 12  # of one file
+MAX_LINES = 30  # of each side of a place
 _LONGEST_LINE = 300
 _TIMEOUT_SECONDS = 5.0
 # `git diff` takes contents by their names, and `git diff-tree` does not.
@@ -34,9 +34,9 @@ def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -
     if isinstance(new, str):
         return new
     hunks = [hunk for hunk in _list_hunks(repository.git, one, old, new) if hunk.touches(query.lines)]
-    most = len(hunks) if query.is_whole else MOST_PLACES
+    most = len(hunks) if query.is_whole else MAX_PLACES
     telling = sorted(hunks, key=lambda hunk: _is_trivial(hunk, old, new))[:most]
-    shown = None if query.is_whole else MOST_LINES
+    shown = None if query.is_whole else MAX_LINES
     return [_make_place(one, hunk, old, new, shown) for hunk in sorted(telling, key=lambda hunk: hunk.new_line)]
 
 
@@ -97,8 +97,8 @@ def _find_common_ground(git: GitCommand, older: Tag, newer: Tag) -> Comparison:
     return Comparison(older=older, newer=newer, base=base, ahead=ahead, behind=behind)
 
 
-MOST_READ = 40  # files of which the lines are compared
-MOST_NAMED = 2_000  # files
+MAX_READ = 40  # files of which the lines are compared
+MAX_NAMED = 2_000  # files
 _MAX_CHANGED = 20_000  # lines of one file, beyond which it is no change that anybody reads
 
 
@@ -117,7 +117,7 @@ def compare_commits(repository: Repository, older: Tag, newer: Tag, query: DiffQ
 def _fill(bare: Comparison, repository: Repository, found: FileDifferences, query: DiffQuery) -> Comparison:
     folded, files, read = found.folded.copy(), list[ChangedFile](), list[Sequence[ChangedPlace]]()
     for one in found.files:
-        if len(read) < MOST_READ and query.limit:
+        if len(read) < MAX_READ and query.limit:
             places = (
                 "too large"
                 if ((one.change.added or 0) + (one.change.removed or 0) > _MAX_CHANGED)
@@ -138,7 +138,7 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
             files.append(one.change)
     return replace(
         bare,
-        files=tuple(files[:MOST_NAMED]),
+        files=tuple(files[:MAX_NAMED]),
         places=tuple(chain.from_iterable(read) if query.is_whole else _take_turns(read))[: query.limit],
         total=len(files),
         folded=tuple(folded.most_common()),

@@ -11,8 +11,8 @@ from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
 from indexer.diffs.patch import (
-    MOST_MOVES,
-    MOST_WORDS_READ,
+    MAX_MOVES,
+    MAX_WORDS_READ,
     PATCH_OPTIONS,
     WORD,
     Hunk,
@@ -122,7 +122,7 @@ class Push:
         self._changes = changes
         self.paths = frozenset(changes)
         self._patch = read_patch(patch) if patch is not None else Patch()
-        self.words = frozenset(self._patch.words) if patch is not None and len(patch) <= MOST_WORDS_READ else None
+        self.words = frozenset(self._patch.words) if patch is not None and len(patch) <= MAX_WORDS_READ else None
         self._texts: dict[str, list[str]] = {}
         self._places: dict[str, list[tuple[str, int]]] | None = None
 
@@ -210,7 +210,7 @@ class Push:
     def _index_added(self) -> Mapping[str, Sequence[tuple[str, int]]]:
         if self._places is None:
             self._places = defaultdict(list)
-            for blob, line, text in self._patch.added[:MOST_MOVES]:
+            for blob, line, text in self._patch.added[:MAX_MOVES]:
                 self._places[_squeeze([text])].append((blob, line))
         return self._places
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from indexer.types import FileFate
 
-MOST_WORDS_READ = 5_000_000  # bytes of a patch, beyond which nobody says which words it touches
-MOST_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
+MAX_WORDS_READ = 5_000_000  # bytes of a patch, beyond which nobody says which words it touches
+MAX_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
 # Git reads a person's settings for a patch; the same algorithm at every step keeps positions comparable.
 PATCH_OPTIONS = (
     "--unified=0", "--inter-hunk-context=0", "--full-index", "--diff-algorithm=histogram", "--no-color",
@@ -85,7 +85,7 @@ def read_patch(patch: bytes) -> Patch:
     for text in patch.split(b"\n"):
         if plus and text[:1] == b"+":
             plus -= 1
-            if len(read.added) < MOST_MOVES:
+            if len(read.added) < MAX_MOVES:
                 read.added.append((key[1], line, text[1:].decode("utf-8", "replace")))
             line += 1
         elif minus and text[:1] == b"-":
@@ -99,7 +99,7 @@ def read_patch(patch: bytes) -> Patch:
             continue
         else:
             continue
-        if len(patch) <= MOST_WORDS_READ:
+        if len(patch) <= MAX_WORDS_READ:
             read.words.update(list_words([text[1:].decode("utf-8", "replace")]))
     return read
 

@@ -104,7 +104,7 @@ def _put_before(prefix: str, site: RegistrationSite) -> RegistrationSite:
 
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _MAX_NEIGHBOURS = 1_000
-MOST_REGISTRATIONS = 5_000
+MAX_REGISTRATIONS = 5_000
 _MAX_PACKAGE_FILES, _MAX_PACKAGES = 1_000, 200_000
 UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
 
@@ -382,7 +382,7 @@ class IndexReader:
 
     def _read_registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         wanted = {*kinds, *(("mount",) if "route" in kinds else ())}
-        found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MOST_REGISTRATIONS)
+        found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MAX_REGISTRATIONS)
         packages = self._read_packages(kinds) if {"dependency", "package"} & {*kinds} else []
         return [*(mount_routes(found) if "route" in kinds else found), *packages]
 

@@ -28,7 +28,7 @@ _BEING = frozenset({("is", "a"), ("is", "an"), ("is", "the"), ("is", "our")})
 _LONGEST = 2_000  # characters of a paragraph that are looked at
 _NAMED_WITHIN, _SAID_WITHIN = 12, 10  # words
 _MIN_CHARACTERS = 60  # characters of a paragraph that needs no other beside it
-_FEWEST_WORDS = 3
+_MIN_WORDS = 3
 
 
 def describe_repository(
@@ -86,7 +86,7 @@ def find_introduction(name: str, path: str, language: str, text: str) -> tuple[P
 def _is_prose(lines: Sequence[str]) -> bool:
     """Whether a paragraph has content: a short slogan counts, a badge or a heading does not."""
     words = list(dropwhile(_EMOJI.fullmatch, " ".join(lines).split()))
-    return len(words) >= _FEWEST_WORDS and not _NO_PROSE.match(words[0])
+    return len(words) >= _MIN_WORDS and not _NO_PROSE.match(words[0])
 
 
 def _is_introduction(text: str, name: str) -> bool:

@@ -20,8 +20,8 @@ _BRIEF = "%x00%H%x00%an%x00%ct%x00%s%x00%x00"  # without the message
 _FIELDS = 6
 # As in `git log`: each field ends with a NUL, which no message can hold, and an empty one stands before each commit.
 _MESSAGES = "%x00%H%x00%s%x00%b%x00"
-MOST_COMMITS = 6_000  # whose messages are read
-MOST_FILES = 25  # of one commit; one that touches more is about none of them
+MAX_COMMITS = 6_000  # whose messages are read
+MAX_FILES = 25  # of one commit; one that touches more is about none of them
 _MAX_MESSAGE = 4_000  # bytes; a commit may have megabytes
 _MESSAGES_SECONDS = 30.0
 _TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # sign-offs and reviewers say nothing about the code
@@ -81,7 +81,7 @@ class GitHistory:
         Commits that touch very many files are left out, and so are those whose parents were not fetched, because git
         lists all their files as changed. Returns none if git fails or takes too long.
         """
-        options = ("--no-merges", f"--max-count={MOST_COMMITS}", f"--format={_MESSAGES}", "--encoding=UTF-8", "-z")
+        options = ("--no-merges", f"--max-count={MAX_COMMITS}", f"--format={_MESSAGES}", "--encoding=UTF-8", "-z")
         diff = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--root")
         commits = f"{since}..{sha}" if since else sha
         output = self._git.try_run("log", *options, *diff, commits, "--", seconds=_MESSAGES_SECONDS)
@@ -182,7 +182,7 @@ def _read_messages(output: bytes) -> Iterator[tuple[str, CommitMessage]]:
             CommitMessage(
                 subject=read_subject(subject),
                 body=_TRAILER.sub("", redact_secrets(decode_output(body[:_MAX_MESSAGE]))),
-                paths=tuple(paths) if len(paths) <= MOST_FILES else (),
+                paths=tuple(paths) if len(paths) <= MAX_FILES else (),
             ),
         )
 

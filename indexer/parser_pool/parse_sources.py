@@ -39,7 +39,7 @@ Outcome = Future[ParsedContents | SkippedFile]
 ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
 _RECENT = 16  # results available for equal contents, fewer where these are large
-_MOST_BYTES = 4_000_000  # of files whose results are available, and of those that are being parsed
+_MAX_BYTES = 4_000_000  # of files whose results are available, and of those that are being parsed
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
 
@@ -74,7 +74,7 @@ class Parsers:
         guesses the encoding of a file that is not UTF-8 from the others.
         """
         known = self._plain_files.load()
-        recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MOST_BYTES, itemgetter(1))
+        recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MAX_BYTES, itemgetter(1))
         waiting: deque[tuple[TreeEntry, str, Outcome]] = deque()
         ahead = 0  # bytes
         try:
@@ -83,10 +83,10 @@ class Parsers:
                 future = recent[key][0] if key in recent else _read_kept(kept, key)
                 new = key if future is None else ""
                 future = future or self._submit_file(entry, data, known.get(entry.blob, {}), find_usual)
-                recent[key] = future, max(entry.size, _MOST_BYTES // _RECENT)
+                recent[key] = future, max(entry.size, _MAX_BYTES // _RECENT)
                 waiting.append((entry, new, future))
                 ahead += entry.size
-                while len(waiting) > self._pool.ahead or (ahead > _MOST_BYTES and len(waiting) > 1):
+                while len(waiting) > self._pool.ahead or (ahead > _MAX_BYTES and len(waiting) > 1):
                     ahead -= waiting[0][0].size
                     yield self._take_first(waiting, known, kept)
             while waiting:

@@ -26,7 +26,7 @@ _OPTIONS = ("--options=NONE", "--quiet", "--fields=+neKSz", "--sort=no")
 _START_SECONDS = 10.0
 _WALL = 8  # seconds that are waited for each second of CPU time
 _MEMORY = 1 << 29
-_MOST_BYTES = 8_000_000  # of the tags of one file
+_MAX_BYTES = 8_000_000  # of the tags of one file
 _MAX_SYMBOLS = 20_000
 _LONGEST = 300  # characters of a name or a signature
 _READ_AT_ONCE = 1 << 16
@@ -141,8 +141,8 @@ class Ctags:
         size = count = 0
         while (tag := self._read_object(deadline)).get("_type") != "completed":
             size += tag["size"]
-            if size > _MOST_BYTES:
-                raise CtagsEnded("memory", f"its tags are more than {_MOST_BYTES:,} bytes")
+            if size > _MAX_BYTES:
+                raise CtagsEnded("memory", f"its tags are more than {_MAX_BYTES:,} bytes")
             symbol = _make_symbol(tag, lines)
             if symbol is not None and count < _MAX_SYMBOLS:
                 count += 1
@@ -153,7 +153,7 @@ class Ctags:
         while (end := self._read.find(b"\n")) < 0:
             ready, _, _ = select.select([self._stdout], [], [], max(0.0, deadline - time.monotonic()))
             data = os.read(self._stdout, _READ_AT_ONCE) if ready else b""
-            if not data or len(self._read) > _MOST_BYTES:
+            if not data or len(self._read) > _MAX_BYTES:
                 raise self._explain_end(is_late=not ready)
             self._read += data
         line = bytes(self._read[:end])

@@ -13,7 +13,7 @@ from indexer.parsing.registrations.nested_values import LONGEST_TEXT, Value, rea
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration
 
-MOST_PACKAGES = 50_000  # of one file, with what needs them
+MAX_PACKAGES = 50_000  # of one file, with what needs them
 _MAX_TOKENS = 1_500_000
 _MAX_NEEDS = 500
 _MAX_WAY = 5  # packages between one and what the project declares
@@ -237,8 +237,8 @@ def read_packages(path: str, text: str) -> list[Registration]:
     if form is None:
         return []
     read = _read_lines if form.line is not None else _read_spans if form.span is not None else _read_entries
-    packages = [one for one in islice(read(form, text), MOST_PACKAGES) if one.name]
-    return list(islice(_register(packages, read_own_name(path, text)), MOST_PACKAGES))
+    packages = [one for one in islice(read(form, text), MAX_PACKAGES) if one.name]
+    return list(islice(_register(packages, read_own_name(path, text)), MAX_PACKAGES))
 
 
 def _register(packages: Sequence[_Package], own: str) -> Iterator[Registration]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from indexer.errors import IndexerError, RemoteError, StorageError, UnknownRevision
 from indexer.git.file_contents import read_file_at
 from indexer.index import CodeIndex
-from indexer.refs.side_generations import MOST_KEPT, SideGenerations
+from indexer.refs.side_generations import MAX_KEPT, SideGenerations
 from indexer.remotes.ref_list import RefList, RefTable, fits_branch, list_pull_refs, make_pull_ref, parse_full_name
 from indexer.types import ListedRefs, NamedRef, Progress, RefKind
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from indexer.remotes.clone import RemoteClone
     from indexer.segments.publisher import Publisher
 
-MOST_BRANCHES = 20  # that are kept beside the followed one
+MAX_BRANCHES = 20  # that are kept beside the followed one
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class RepositoryRefs:
         clone: RemoteClone | None = None,
         *,
         branches: Sequence[str] = (),
-        most: int = MOST_KEPT,
+        most: int = MAX_KEPT,
     ) -> None:
         self._index = index
         self._clone = clone
@@ -196,9 +196,9 @@ class RepositoryRefs:
         names = [name for name in table.list_branches() if fits_branch(name, self._branches)]
         found = [ref for name in names if (ref := table.find(name, "branch")) is not None]
         kept = [ref for ref in map(self._mark_followed, found) if not ref.is_followed]
-        if len(kept) > MOST_BRANCHES:
-            log.warning("%s: of %d branches, %d are kept", self._index.name, len(kept), MOST_BRANCHES)
-        return tuple(kept[:MOST_BRANCHES])
+        if len(kept) > MAX_BRANCHES:
+            log.warning("%s: of %d branches, %d are kept", self._index.name, len(kept), MAX_BRANCHES)
+        return tuple(kept[:MAX_BRANCHES])
 
     async def _find_pull(self, written: str) -> NamedRef | None:
         """Find a pull request at its host, else the commit that merged it."""

@@ -155,8 +155,8 @@ def _is_same(descriptor: int, path: Path) -> bool:
         return False
 
 
-MOST_KEPT = 6  # generations that were asked for, beside those of branches that are kept
-MOST_WAITING = 8  # that are built or wait for that: anybody who may ask can name any commit there ever was
+MAX_KEPT = 6  # generations that were asked for, beside those of branches that are kept
+MAX_WAITING = 8  # that are built or wait for that: anybody who may ask can name any commit there ever was
 _MAX_OPEN = 2  # that nobody reads; each holds its arrays in memory
 _PULL_SECONDS = 7 * 86_400.0  # after which a pull request that nobody asks about is deleted
 _FEW_CHANGES = 200  # files; with no more, no nearer commit is looked for
@@ -195,7 +195,7 @@ class SideGenerations:
     one, so only files that differ are parsed and embedded.
     """
 
-    def __init__(self, index: CodeIndex, *, most: int = MOST_KEPT, read_time: Callable[[], float] = time.time) -> None:
+    def __init__(self, index: CodeIndex, *, most: int = MAX_KEPT, read_time: Callable[[], float] = time.time) -> None:
         self._index = index
         self._most = most
         self._read_time = read_time
@@ -297,9 +297,9 @@ class SideGenerations:
         """Wait for the one build of a commit. It continues without its asker, for the next one."""
         build = self._builds.get(folder.name)
         if build is None:
-            if len(self._builds) >= MOST_WAITING:
+            if len(self._builds) >= MAX_WAITING:
                 raise NotIndexed(
-                    f"{self._index.name} is being indexed at {MOST_WAITING} other commits. Ask again in a minute."
+                    f"{self._index.name} is being indexed at {MAX_WAITING} other commits. Ask again in a minute."
                 )
             listeners: list[ProgressSink] = []
             build = _Build(task=asyncio.create_task(self._build(folder, ref, listeners)), listeners=listeners)

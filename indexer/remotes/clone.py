@@ -24,7 +24,7 @@ from pathlib import Path
 from indexer.errors import DamagedClone, RemoteError, RepositoryError, StorageLocked
 from indexer.git.git_command import decode_output, format_path
 from indexer.remotes import fetch_errors
-from indexer.remotes.ref_list import MOST_REFS, is_ref_name
+from indexer.remotes.ref_list import MAX_REFS, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
 from indexer.store.data_folder import REPOSITORIES_FOLDER, map_storage_errors
@@ -355,7 +355,7 @@ def list_commits_by_ref(listed: Mapping[str, str]) -> dict[str, str]:
     """Return the commits of branches and tags as listed by `ls-remote`, where a tag's commit has a separate line."""
     peeled = "^{}"
     refs = {name: sha for name, sha in listed.items() if name.startswith("refs/") and not name.endswith(peeled)}
-    named = [name for name in refs if is_ref_name(name)][:MOST_REFS]
+    named = [name for name in refs if is_ref_name(name)][:MAX_REFS]
     return {name: listed.get(name + peeled, refs[name]) for name in named}
 
 

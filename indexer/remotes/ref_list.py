@@ -14,7 +14,7 @@ from indexer.remotes.addresses import Address
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
 
-MOST_REFS = 20_000
+MAX_REFS = 20_000
 _TIMEOUT_SECONDS = 10.0
 _LONGEST = 200  # characters of a name that anybody would write
 _MAX_COMPARED = 5_000  # names that a misspelt one is compared with
@@ -112,7 +112,7 @@ class RefList:
 
     def read(self) -> RefTable:
         """List the local branches, tags of commits, and pull requests."""
-        return RefTable({ref.name: ref.sha for ref in list_refs(self._git, *_PLACES, most=MOST_REFS)})
+        return RefTable({ref.name: ref.sha for ref in list_refs(self._git, *_PLACES, most=MAX_REFS)})
 
     def find_commit(self, written: str) -> NamedRef | None:
         """Find a commit by at least seven characters of its id; None if there is none, or more than one."""

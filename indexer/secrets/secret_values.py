@@ -82,7 +82,7 @@ def _measure_change(one: str, two: str) -> float:
 
 SHORTEST_RANDOM = 12  # characters; of fewer, nobody can tell whether they are random
 _USUAL_BITS = 5.5  # what a pair of characters costs in one name of a hundred
-_FEWEST_PAIRS = 5
+_MIN_PAIRS = 5
 _LONG = 32  # characters; a random value of so many may hold a word such as "xxxx" by chance
 
 # What a value is goes by patterns of RE2 as well: the values come from outside.
@@ -326,7 +326,7 @@ def _is_random_hex(value: str) -> bool:
 def _is_noise(value: str) -> bool:
     """Whether letters and digits follow each other as in no language."""
     bits, pairs = measure_surprise(value)
-    if pairs >= _FEWEST_PAIRS:
+    if pairs >= _MIN_PAIRS:
         return bits > _USUAL_BITS
     return _count_kinds(value) >= 2 and len(set(value)) >= 8
 

@@ -24,7 +24,7 @@ FILE_BLOCK = 2**18  # bytes, of files that are written once
 
 _FORMAT = 1
 _LONGEST = 2**28  # bytes of a listing, unpacked
-_MOST_BYTES = 2**40  # of a generation
+_MAX_BYTES = 2**40  # of a generation
 _DIGEST = 64  # hexadecimal digits
 # Only these files are written into a generation, whatever a listing contains.
 _PATH = re.compile(
@@ -165,14 +165,14 @@ def _parse_listing(fields: Mapping[str, Any]) -> GenerationListing:
     bundles = tuple(Bundle(key=_match(_KEY, key), size=int(size)) for key, size in fields["bundles"])
     files = tuple(_parse_file(each, bundles) for each in fields["files"])
     listing = GenerationListing(files=files, bundles=bundles, history=_parse_history(fields["history"]))
-    if listing.size > _MOST_BYTES or len({file.path for file in files}) < len(files):
+    if listing.size > _MAX_BYTES or len({file.path for file in files}) < len(files):
         raise ValueError("its files are too large, or listed twice")
     return listing
 
 
 def _parse_file(fields: Mapping[str, Any], bundles: tuple[Bundle, ...]) -> ListedFile:
     size, block_size, places, digests = fields["size"], fields["block"], fields["places"], fields["digests"]
-    if block_size not in {CATALOG_BLOCK, FILE_BLOCK} or not 0 <= size <= _MOST_BYTES:
+    if block_size not in {CATALOG_BLOCK, FILE_BLOCK} or not 0 <= size <= _MAX_BYTES:
         raise ValueError("a size is out of range")
     if not len(places) == -(-size // block_size) == len(digests) / _DIGEST:
         raise ValueError("a file has too few blocks, or too many")

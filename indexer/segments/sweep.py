@@ -25,7 +25,7 @@ from indexer.segments.publisher import name_prefix, read_listing
 log = logging.getLogger(__name__)
 
 GRACE = timedelta(hours=1)  # by the store's clock; a database that was restored may have lost a pin
-MOST_BESIDE = 20  # commits of a repository beside its newest, which are published again when somebody asks
+MAX_BESIDE = 20  # commits of a repository beside its newest, which are published again when somebody asks
 BESIDE_DAYS = timedelta(days=14)
 _CLOCKS = "citebot-sweeps"
 MARKER = "citebot-cluster"
@@ -71,7 +71,7 @@ async def _drop_old_beside(manifests: Manifests, now: datetime) -> Collection[st
         published.sort(key=lambda each: each.status.indexed_at or 0.0, reverse=True)
         for place, manifest in enumerate(published):
             age = now.timestamp() - (manifest.status.indexed_at or 0.0)
-            is_old = place >= MOST_BESIDE or age > BESIDE_DAYS.total_seconds()
+            is_old = place >= MAX_BESIDE or age > BESIDE_DAYS.total_seconds()
             await manifests.forget(manifest.repository, manifest.version + int(is_old))
     return beside.keys()
 

@@ -16,7 +16,7 @@ from indexer.text.tokens import IDENTIFIER, split_identifier
 from scripts.static_training.pairs import Pair
 
 KINDS = ("doc", "long", "docs", "name", "file", "test")
-FEWEST_WORDS = 8  # a body of fewer says nothing
+MIN_WORDS = 8  # a body of fewer says nothing
 LONGEST_HEADER = 60  # words
 
 Ints = NDArray[np.int32]
@@ -61,7 +61,7 @@ def pack_pairs(pairs: Iterable[Pair], path: Path) -> Counter[str]:
     rows: list[tuple[int, int, int]] = []
     for pair in pairs:
         body = split_words(pair.body)
-        if len(body) < FEWEST_WORDS:
+        if len(body) < MIN_WORDS:
             continue
         columns["headers"].append([words[word] for word in split_words(pair.header)[:LONGEST_HEADER]])
         columns["bodies"].append([words[word] for word in body])

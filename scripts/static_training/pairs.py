@@ -13,7 +13,7 @@ from indexer.types import Chunk
 from scripts.static_training.comments import find_file_comment, is_description, split_question
 from scripts.static_training.corpus import CodeFile, Corpus, Place
 
-MOST_REPEATS = 3  # a sentence written more often describes nothing
+MAX_REPEATS = 3  # a sentence written more often describes nothing
 
 _TITLE = re.compile(r"\b(?:it|test|should|specify|scenario|t\.Run|TEST_CASE)\b ?\(? ?([\"'`])([^\"'`\n]{8,120})\1")
 _TEST_NAME = re.compile(r"(?i:test|should)_?")
@@ -49,7 +49,7 @@ def _pair_comments(corpus: Corpus) -> Iterator[Pair]:
     """A documentation comment, its first sentence and the whole, with the chunk that it was taken out of."""
     written = corpus.count_sentences()
     for place in corpus.places:
-        comment = place.file.find_comment(place.symbol) if written[place.symbol.doc] <= MOST_REPEATS else None
+        comment = place.file.find_comment(place.symbol) if written[place.symbol.doc] <= MAX_REPEATS else None
         if comment is None or not is_description(comment.prose):
             continue
         header, body = make_header(place.file, place.chunk), _cut_rows(place, comment.first + 1, comment.last + 1)

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from indexer.embedding.static_embedder import WordPieceTokenizer
 
 STATIC_MODEL = Path(__file__).resolve().parents[2] / "indexer" / "embedding" / "static_model"
-MOST_ADDED = 13_000  # words; with the pieces of the base, 256 dimensions then take 11 MB
+MAX_ADDED = 13_000  # words; with the pieces of the base, 256 dimensions then take 11 MB
 LONGEST_ADDED = 25  # letters
 # The training learns less; but questions name a chunk's path and names more often than comments do.
 HEADER_WEIGHT = 1.3
@@ -63,7 +63,7 @@ class StartingTable:
             and words[number].isascii()
             and not words[number].isdigit()
             and len(pieces.of_word(words[number])) > 1
-        ][:MOST_ADDED]
+        ][:MAX_ADDED]
         sums = [self.vectors[list(pieces.of_word(words[number]))].sum(axis=0) for number in cut]
         return StartingTable(
             name=self.name,

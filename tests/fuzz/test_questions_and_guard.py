@@ -14,7 +14,7 @@ from agent.questions.mentions import MAX_NAMES, find_mentions
 from agent.questions.scopes import parse_language_filter, parse_only_language
 from agent.questions.stack_traces import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms, split_words
-from bot.repositories.hints import MOST_HINTS, find_hints, is_path_match
+from bot.repositories.hints import MAX_HINTS, find_hints, is_path_match
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named
 from tests.fuzz.texts import among
 
@@ -85,7 +85,7 @@ def test_every_way_of_reading_a_question_ends(question: str) -> None:
 def test_clues_are_few_and_fit_what_they_name(question: str) -> None:
     clues = find_hints(question)
 
-    assert len(clues) <= MOST_HINTS
+    assert len(clues) <= MAX_HINTS
     assert all(clue.text or clue.kind for clue in clues)
     assert all(isinstance(is_path_match(clue.text, "shop/dates.py"), bool) for clue in clues)
 

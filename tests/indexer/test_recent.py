@@ -18,7 +18,7 @@ from indexer.types import Commit, FileEntry
 
 # Files of 7, 14, 21, 28 and 35 characters, with a definition for every seven of them.
 SOURCES = {f"{name}.py": f"{name} = 1\n\n" * count for count, name in enumerate("abcde", 1)}
-MOST = 28  # characters: the fourth file fills it, the fifth is larger
+MAX = 28  # characters: the fourth file fills it, the fifth is larger
 paths = st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=12)
 
 
@@ -40,7 +40,7 @@ def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catal
 @pytest.fixture(scope="module", autouse=True)
 def _little_is_kept() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generation_cache, "MAX_CHARACTERS", MOST)
+        patch.setattr(generation_cache, "MAX_CHARACTERS", MAX)
         patch.setattr(generation_cache, "MAX_SYMBOLS", 4)
         patch.setattr(call_graph, "_MAX_NAMES", 2)
         patch.setattr("indexer.secrets.cached_redactor.MAX_CHARACTERS", 6)
@@ -58,7 +58,7 @@ def test_never_more_text_than_fits_is_kept_and_always_the_last(
 
         assert file is not None
         assert kept[path] is file
-        assert len(kept) == 1 or sum(len(each.text) for each in kept.values()) <= MOST
+        assert len(kept) == 1 or sum(len(each.text) for each in kept.values()) <= MAX
 
 
 @given(paths)

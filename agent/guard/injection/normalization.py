@@ -22,7 +22,7 @@ from agent.text.storable import make_storable
 # Everything after this is cut before any pattern looks at it; a compatibility form may be 18 times its source.
 SCAN_LIMIT = 6000
 _MAX_DECODED_SPANS = 8
-_FEWEST_TAGS = 5  # a flag of a region is drawn by that many letters, and an order takes more
+_MIN_TAGS = 5  # a flag of a region is drawn by that many letters, and an order takes more
 
 Disguise = Literal[
     "plain", "homoglyphs", "spaced", "leet", "base64", "hex", "tags", "rot13", "reversed", "escaped", "parts"
@@ -69,7 +69,7 @@ _CODES: Sequence[tuple[Disguise, Any, Callable[[str], bytes]]] = (
     ),
 )
 _JOINED = re2.compile(r"(?:[^\n]-){12,}[^\n]|(?:[^\n]_){12,}[^\n]|(?:[^\n]\|){12,}[^\n]|(?:[^\n]/){12,}[^\n]")
-_FEWEST_LINES = 6  # of a word or two each, for lines to be read as one sentence
+_MIN_LINES = 6  # of a word or two each, for lines to be read as one sentence
 _ESCAPES = re2.compile(
     r"(?:(?:%[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]{1,6};|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})[ \w]{0,3}){4}"
 )
@@ -149,7 +149,7 @@ def read_tag_letters(text: str) -> str:
     if text.isascii():
         return ""
     letters = "".join(chr(ord(char) - 0xE0000) for char in text if 0xE0020 <= ord(char) <= 0xE007E)
-    return letters if len(letters) > _FEWEST_TAGS else ""
+    return letters if len(letters) > _MIN_TAGS else ""
 
 
 def _replace_invisible(char: str) -> str:
@@ -199,7 +199,7 @@ def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
     if _TELLTALE.search(plain) is not None:
         found += [("reversed", plain[::-1]), ("rot13", codecs.encode(plain, "rot13"))]
     lines = plain.split("\n")
-    if len(lines) >= _FEWEST_LINES and len(plain.split()) < 2 * len(lines):
+    if len(lines) >= _MIN_LINES and len(plain.split()) < 2 * len(lines):
         found.append(("parts", " ".join(lines)))
     if len(parts := _QUOTES.findall(plain)) > 1:
         found += [("parts", " ".join(parts)), ("parts", "".join(parts))]

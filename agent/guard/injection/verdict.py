@@ -49,8 +49,8 @@ _POLITE = re2.compile(rf"(?i){_LEAD}{_POLITELY}")
 _MARK = re2.compile(
     r"[?？؟][\s\"')\]]*$|(?:哪|什么|怎么|为什么|吗|どこ|なぜ|どう|何|ですか|ますか|어디|어떻게|왜|무엇|입니까|됩니까)"
 )
-_FEWEST_WORDS = 2
-MOST_CLAUSES = 200  # of a message; a person writes a dozen
+_MIN_WORDS = 2
+MAX_CLAUSES = 200  # of a message; a person writes a dozen
 _QUOTE = " (quoted) "
 
 
@@ -79,7 +79,7 @@ def is_question(clause: str) -> bool:
     if (polite := _POLITE.match(clause)) is not None:
         return _ASKING.match(clause[polite.end() :]) is not None
     if _ASKING.match(clause) is not None:
-        return len(clause.split()) >= _FEWEST_WORDS or clause.rstrip().endswith(("?", "？"))
+        return len(clause.split()) >= _MIN_WORDS or clause.rstrip().endswith(("?", "？"))
     if _ORDERING.match(clause) is not None:
         return False
     return _MARK.search(clause) is not None
@@ -89,7 +89,7 @@ def _tell_apart(text: str) -> tuple[list[str], list[str]]:
     """Separate clauses that order or tell from those that ask; give up if there are too many."""
     orders: list[str] = []
     questions: list[str] = []
-    left = MOST_CLAUSES
+    left = MAX_CLAUSES
     for line in text.split("\n"):
         *clauses, rest = _cut(line, left) if left > 0 else [line]
         left -= len(clauses) + 1

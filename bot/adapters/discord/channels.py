@@ -15,10 +15,10 @@ from bot.messages import LONGEST_QUOTED, MessageHandle, Place, ThreadMessage
 
 PLATFORM = "discord"
 DIRECT = "@me"  # the workspace of direct conversations
-MOST_KNOWN = 2_000  # channels, people, places or edits of which something is remembered
+MAX_KNOWN = 2_000  # channels, people, places or edits of which something is remembered
 _THREADED = frozenset({discord.ChannelType.text, discord.ChannelType.news})
 
-MOST_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
+MAX_SEARCHED = 300  # messages that are looked through for one that was sent before a crash
 
 _READ = frozenset({discord.MessageType.default, discord.MessageType.reply, discord.MessageType.chat_input_command})
 
@@ -57,7 +57,7 @@ class ChannelDirectory:
 
     def __init__(self, client: discord.Client) -> None:
         self._client = client
-        self._fetched: LRUCache[int, ChannelInfo] = LRUCache(MOST_KNOWN)
+        self._fetched: LRUCache[int, ChannelInfo] = LRUCache(MAX_KNOWN)
 
     async def find(self, id_: int, channel: Any = None) -> ChannelInfo:
         """Return the channel with an id; `channel` is the event's. Raises `ChatError`s."""
@@ -109,7 +109,7 @@ async def find_reply(client: discord.Client, channel: int, *, nonce: str, after:
     place = client.get_partial_messageable(channel)
     since = discord.Object(after) if after else None
     with map_post_errors():
-        async for message in place.history(limit=MOST_SEARCHED, after=since, oldest_first=False):
+        async for message in place.history(limit=MAX_SEARCHED, after=since, oldest_first=False):
             if message.author.id == own and has_nonce(message, nonce):
                 return message.id
     return 0

@@ -21,7 +21,7 @@ from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsErro
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Discord allows fifty calls in a second; the rest is for what discord.py calls on its own.
-MOST_CALLS, CALL_SECONDS = 40, 1.0
+MAX_CALLS, CALL_SECONDS = 40, 1.0
 ANSWER_SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 FAREWELL = 5.0  # seconds in which the gateway may answer that it is left
 
@@ -129,12 +129,12 @@ class CallPacer:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._recent: deque[float] = deque(maxlen=MOST_CALLS)
+        self._recent: deque[float] = deque(maxlen=MAX_CALLS)
         self._lock = asyncio.Lock()
 
     async def acquire(self) -> None:
         """Wait until one more call may be made."""
         async with self._lock:
-            if len(self._recent) == MOST_CALLS:
+            if len(self._recent) == MAX_CALLS:
                 await self._clock.sleep(self._recent[0] + CALL_SECONDS - self._clock.now())
             self._recent.append(self._clock.now())

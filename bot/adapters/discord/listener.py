@@ -13,7 +13,7 @@ import discord
 from cachetools import LRUCache
 
 from bot.adapters.discord.api_errors import map_post_errors
-from bot.adapters.discord.channels import DIRECT, MOST_KNOWN, PLATFORM, ChannelDirectory, ChannelInfo
+from bot.adapters.discord.channels import DIRECT, MAX_KNOWN, PLATFORM, ChannelDirectory, ChannelInfo
 from bot.adapters.discord.parsing import REACTIONS, parse_question, read_roles
 from bot.adapters.discord.reply_targets import ReplyTargets
 from bot.adapters.inbound import deliver_with_retry
@@ -25,7 +25,7 @@ from bot.messages import ButtonPress, IncomingMessage
 log = logging.getLogger(__name__)
 
 REMEMBERED = 60.0  # seconds
-MOST_SERVERS = 10  # that are asked about one person
+MAX_SERVERS = 10  # that are asked about one person
 
 
 class MemberDirectory:
@@ -35,7 +35,7 @@ class MemberDirectory:
         self._client = client
         self._clock = clock
         self._servers = frozenset(servers)
-        self._known: LRUCache[int, tuple[float, bool, tuple[str, ...]]] = LRUCache(MOST_KNOWN)
+        self._known: LRUCache[int, tuple[float, bool, tuple[str, ...]]] = LRUCache(MAX_KNOWN)
 
     def is_inside(self, server: str) -> bool:
         """Whether a server counts as inside."""
@@ -46,7 +46,7 @@ class MemberDirectory:
         known = self._known.get(person)
         if known is not None and self._clock.now() - known[0] < REMEMBERED:
             return known[1:]
-        inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))][:MOST_SERVERS]
+        inside = [guild for guild in self._client.guilds if self.is_inside(str(guild.id))][:MAX_SERVERS]
         found = [member for guild in inside if (member := await self._fetch_member(guild, person)) is not None]
         roles = tuple(role for member in found for role in read_roles(member))
         self._known[person] = (self._clock.now(), bool(found), roles)
@@ -71,9 +71,9 @@ class MemberDirectory:
 
 LATE_EDIT = 900.0  # seconds; an event about an older edit is a preview, a pin, or anything but the edit
 LOOKS_BACK = 900.0  # seconds; older messages are not answered any more
-MOST_DIRECT = 20  # direct conversations that are looked through
+MAX_DIRECT = 20  # direct conversations that are looked through
 
-MOST_CHANNELS, MOST_MESSAGES = 50, 100
+MAX_CHANNELS, MAX_MESSAGES = 50, 100
 
 ReadableChannel = discord.TextChannel | discord.VoiceChannel | discord.Thread
 
@@ -97,8 +97,8 @@ class DiscordListener:
         self._members = members
         self._conversations = conversations
         self._clock = clock
-        self._edits: LRUCache[int, float] = LRUCache(MOST_KNOWN)
-        self._direct: LRUCache[int, None] = LRUCache(MOST_DIRECT)
+        self._edits: LRUCache[int, float] = LRUCache(MAX_KNOWN)
+        self._direct: LRUCache[int, None] = LRUCache(MAX_DIRECT)
         self._newest = 0  # the newest message id so far; the two below are message ids as well
         self._lost_after = 0
         self._since = 0
@@ -132,7 +132,7 @@ class DiscordListener:
             return
 
         async def look() -> None:
-            known = await self._conversations.list_recent_channels(PLATFORM, DIRECT, most=MOST_DIRECT)
+            known = await self._conversations.list_recent_channels(PLATFORM, DIRECT, most=MAX_DIRECT)
             await self._read_missed([int(channel) for channel in known], self._make_id(LOOKS_BACK))
 
         await deliver_with_retry(look, self._clock)
@@ -279,15 +279,15 @@ async def read_missed_messages(
     In a busy channel, the previous process received most messages after the id, so only the newest
     are missing.
     """
-    if len(channels) > MOST_CHANNELS:
-        log.warning("%d channels have new messages; %d of them are read", len(channels), MOST_CHANNELS)
+    if len(channels) > MAX_CHANNELS:
+        log.warning("%d channels have new messages; %d of them are read", len(channels), MAX_CHANNELS)
     since = discord.Object(after)
-    for number in channels[:MOST_CHANNELS]:
+    for number in channels[:MAX_CHANNELS]:
         known = client.get_channel(number)  # its messages know their server
         channel = known if isinstance(known, discord.abc.Messageable) else client.get_partial_messageable(number)
         try:
             with map_post_errors():
-                history = channel.history(limit=MOST_MESSAGES, after=since, oldest_first=False)
+                history = channel.history(limit=MAX_MESSAGES, after=since, oldest_first=False)
                 messages = [message async for message in history]
         except ChatError as error:
             log.warning("the missed messages of a channel were not read: %s", error)

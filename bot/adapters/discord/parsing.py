@@ -14,8 +14,8 @@ from bot.adapters.discord.rendering import OwnUser, list_own_ids, read_text
 from bot.conversations.commands import COMMANDS, ChatCommand
 from bot.messages import (
     LONGEST_QUOTED,
-    MOST_FILES,
-    MOST_QUOTED,
+    MAX_FILES,
+    MAX_QUOTED,
     AttachedFile,
     ButtonAction,
     IncomingMessage,
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 CHAT_INPUT, SUBCOMMAND, STRING, BOOLEAN = 1, 1, 3, 5
 LONGEST_QUESTION = 1_500
 MANAGE_SERVER = str(1 << 5)
-MOST_CHOICES, LONGEST_CHOICE = 25, 100
+MAX_CHOICES, LONGEST_CHOICE = 25, 100
 _EVERYWHERE: Json = {"contexts": [0, 1], "integration_types": [0]}  # in servers and in DMs, where a server has the bot
 # The compared parts of two descriptions of a command; the rest is Discord's own.
 _COMPARED: Mapping[str, Any] = {
@@ -104,7 +104,7 @@ def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
     """Return the repositories whose names contain a text, prefix matches first."""
     wanted = text.strip().lower()
     fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
-    return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
+    return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MAX_CHOICES]
 
 
 def _make_command(name: str, description: str, options: Sequence[Json]) -> Json:
@@ -179,14 +179,14 @@ def _read_files(message: discord.Message) -> tuple[AttachedFile, ...]:
             size=file.size,
             url=file.url,
         )
-        for file in found[:MOST_FILES]
+        for file in found[:MAX_FILES]
     )
 
 
 def _read_quoted(message: discord.Message, own: OwnUser) -> tuple[str, ...]:
     """Read the messages that one forwards, and the one that it replies to, unless that is the bot's own."""
     replied = _find_replied(message)
-    texts = [snapshot.content for snapshot in message.message_snapshots[:MOST_QUOTED]]
+    texts = [snapshot.content for snapshot in message.message_snapshots[:MAX_QUOTED]]
     if replied is not None and replied.author.id != (own.id if own else 0):
         texts.append(replied.content)
     return tuple(filter(None, (read_text(message, own, text[:LONGEST_QUOTED]) for text in texts)))

@@ -19,7 +19,7 @@ from bot.adapters.discord.api_errors import (
     map_post_errors,
     read_error_code,
 )
-from bot.adapters.discord.channels import MOST_KNOWN
+from bot.adapters.discord.channels import MAX_KNOWN
 from bot.adapters.discord.connection import ANSWER_SECONDS, CallPacer
 from bot.adapters.discord.rendering import UNNAMED, make_thread_name, to_plain_markdown
 from bot.errors import PlatformUnreachable, PostRefused
@@ -46,10 +46,10 @@ class ReplyTargets:
         self._client = client
         self._pacer = pacer
         self._mask = mask
-        self._known: LRUCache[Place, ReplyTarget] = LRUCache(MOST_KNOWN)
-        self._names: LRUCache[Place, str] = LRUCache(MOST_KNOWN)
-        self._closed: LRUCache[str, bool] = LRUCache(MOST_KNOWN)
-        self._unanswered: LRUCache[Place, bool] = LRUCache(MOST_KNOWN)  # a thread was asked for there, in vain
+        self._known: LRUCache[Place, ReplyTarget] = LRUCache(MAX_KNOWN)
+        self._names: LRUCache[Place, str] = LRUCache(MAX_KNOWN)
+        self._closed: LRUCache[str, bool] = LRUCache(MAX_KNOWN)
+        self._unanswered: LRUCache[Place, bool] = LRUCache(MAX_KNOWN)  # a thread was asked for there, in vain
 
     def expect(self, place: Place, question: str) -> None:
         """Note that the thread of a place will be started, and the question that names it.

@@ -19,7 +19,7 @@ from bot.adapters.local.rendering import MessageRendering
 from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, Channel, Person, StoredMessage, Workspace, read_number
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, write_event
-from bot.messages import MOST_FILES
+from bot.messages import MAX_FILES
 from bot.surfaces.ask_events import CitedPlace
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late
@@ -335,7 +335,7 @@ class LocalPages:
 def _read_files(fields: Mapping[str, str]) -> Sequence[tuple[str, str, bytes]]:
     """Read the files in a form, each with its name and base64 content."""
     found = []
-    for number in range(MOST_FILES):
+    for number in range(MAX_FILES):
         name = fields.get(f"name{number}", "")
         if not name:
             break

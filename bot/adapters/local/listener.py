@@ -20,7 +20,7 @@ from bot.adapters.local.workspace import (
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations
 from bot.messages import (
-    MOST_FILES,
+    MAX_FILES,
     AttachedFile,
     ButtonAction,
     ButtonPress,
@@ -65,7 +65,7 @@ class LocalListener:
         """Take in a message; a command and its answer are private."""
         is_command = text.startswith("/") and not thread and not files
         message = await self._workspace.add(
-            channel, person.id, thread=thread, text=self._mask(text), files=files[:MOST_FILES],
+            channel, person.id, thread=thread, text=self._mask(text), files=files[:MAX_FILES],
             reader=person.id if is_command else "",
         )  # fmt: skip
         # Stored text is masked; the conversations see the original, and mask it before they store it.

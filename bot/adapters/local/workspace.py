@@ -29,7 +29,7 @@ from bot.storage.answer_records import read_content, write_content
 PLATFORM, WORKSPACE, BOT, GIT = "local", "demo", "citebot", "git"
 FILE = "workspace.sqlite"
 DIRECT = "dm-"  # begins the id of the channel in which one person talks to citebot
-MOST_SHOWN = 300  # messages of a channel or thread
+MAX_SHOWN = 300  # messages of a channel or thread
 _ERRORS = DatabaseErrors(failed=PlatformUnreachable, unreachable=PlatformUnreachable)
 _COLUMNS = "id, channel, thread, author, reader, text, content, files, reactions, at, edited_at, is_deleted, version"
 _NEXT = "(SELECT coalesce(max(version), 0) + 1 FROM messages)"
@@ -253,7 +253,7 @@ class Workspace:
         columns = ", ".join(f"m.{name}" for name in _COLUMNS.split(", "))
         replies = "SELECT count(*) FROM messages r WHERE r.thread = m.id AND NOT r.is_deleted AND r.reader IN ('', ?)"
         rows = await self._database.rows(
-            f"SELECT {columns}, ({replies}) FROM messages m WHERE {where} LIMIT {MOST_SHOWN}",  # noqa: S608 - constants
+            f"SELECT {columns}, ({replies}) FROM messages m WHERE {where} LIMIT {MAX_SHOWN}",  # noqa: S608 - constants
             (person, *values),
         )
         return [_read(row) for row in rows]

@@ -20,10 +20,10 @@ from bot.messages import LONGEST_QUOTED, Place, ThreadMessage
 
 PLATFORM = "slack"
 PAGE = 25  # parsing as many messages of 40,000 characters blocks the event loop for some hundredths of a second
-MOST_PAGES = 200
+MAX_PAGES = 200
 
 REMEMBERED = 600.0  # seconds
-MOST_TOLD = 10_000  # channels
+MAX_TOLD = 10_000  # channels
 WAIT_SECONDS = 2.0  # seconds; Slack expects its acknowledgement within three
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ async def read_messages(client: SlackClient, place: Place, *, latest: str = "") 
     """Read a thread, oldest first and each message once; without a thread, the newest page of the channel."""
     known: set[str] = set()
     cursor: str | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         wanted: dict[str, Any] = {
             "channel": place.channel,
             "limit": PAGE,
@@ -122,7 +122,7 @@ class SharedChannels:
         self._client = client
         self._clock = clock
         self._known: dict[str, tuple[bool | None, float]] = {}
-        self._told: LRUCache[str, bool] = LRUCache(MOST_TOLD)
+        self._told: LRUCache[str, bool] = LRUCache(MAX_TOLD)
 
     async def is_shared(self, channel: str, *, told: bool | None = None) -> bool:
         """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer.

@@ -49,7 +49,7 @@ _LAST_MOMENT = 5.0  # seconds in which deliveries can still be stored
 _ANY = re.compile("")
 log = logging.getLogger(__name__)
 bolt_log = logging.getLogger(f"{__name__}.bolt")
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 PROMPTS: Sequence[Mapping[str, str]] = (
     {"title": "Where is something done?", "message": "Where are settings read?"},
     {"title": "Who calls it?", "message": "Who calls the main entry point?"},
@@ -243,9 +243,9 @@ class HomeTab:
         )
         names = [] if external else self._access.list_visible(asking, self._repositories.list_names())
         lines = [await self._describe_repository(name) for name in names]
-        shown = [_make_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
-        if len(lines) > MOST_SHOWN:
-            shown.append(_make_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
+        shown = [_make_section(to_mrkdwn(line)) for line in lines[:MAX_SHOWN]]
+        if len(lines) > MAX_SHOWN:
+            shown.append(_make_section(f"… and {len(lines) - MAX_SHOWN} more; send me `repos`."))
         none = _make_section("There are no repositories that you may ask about.")
         blocks = [
             {"type": "header", "text": {"type": "plain_text", "text": "Repositories"}},

@@ -23,8 +23,8 @@ from bot.adapters.slack.rendering import (
 )
 from bot.messages import (
     LONGEST_QUOTED,
-    MOST_FILES,
-    MOST_QUOTED,
+    MAX_FILES,
+    MAX_QUOTED,
     ONE_PERSON,
     AttachedFile,
     ButtonAction,
@@ -104,7 +104,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
     plain, oversize = read_text(text, own=own.user)
     shared = (
         to_plain_markdown(str(each.get("text") or "")[:LONGEST_QUOTED], own=own.user)
-        for each in (event.get("attachments") or ())[:MOST_QUOTED]
+        for each in (event.get("attachments") or ())[:MAX_QUOTED]
         if isinstance(each, Mapping) and (each.get("is_share") or each.get("is_msg_unfurl"))
     )
     return MessageReceived(
@@ -137,7 +137,7 @@ def _read_files(event: Body) -> tuple[AttachedFile, ...]:
             size=size if isinstance(size := file.get("size"), int) else 0,
             url=str(file.get("url_private") or ""),
         )
-        for file in (event.get("files") or ())[:MOST_FILES]
+        for file in (event.get("files") or ())[:MAX_FILES]
         if isinstance(file, Mapping) and file.get("mode") != "tombstone"
     )
 

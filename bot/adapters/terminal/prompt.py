@@ -110,7 +110,7 @@ def _bind_keys() -> KeyBindings:
     return keys
 
 
-_MOST = 20  # of each kind
+_MAX = 20  # of each kind
 _MIN_LETTERS = 2  # letters of a name
 _WORD = re.compile(r"[\w./\\:#$@-]{0,200}\Z")
 
@@ -144,7 +144,7 @@ class PromptCompleter(Completer):
     async def _find(self, word: str) -> Sequence[str]:
         try:
             code = await self._pin()
-            names = await code.complete_name(word, limit=_MOST)
+            names = await code.complete_name(word, limit=_MAX)
             paths = [file.path for file in await code.files()]
         except IndexerError:  # nothing is indexed yet: there is nothing to offer
             return ()
@@ -166,4 +166,4 @@ def match_paths(paths: Sequence[str], word: str) -> Sequence[str]:
         if path.casefold().startswith(folded)
     }
     named = [path for path in paths if path.rpartition("/")[2].casefold().startswith(folded)]
-    return list(dict.fromkeys([*sorted(nearest), *sorted(named, key=lambda path: (len(path), path))]))[:_MOST]
+    return list(dict.fromkeys([*sorted(nearest), *sorted(named, key=lambda path: (len(path), path))]))[:_MAX]

@@ -12,7 +12,7 @@ from bot.markdown import format_location, to_one_line
 if TYPE_CHECKING:
     from indexer import Location
 
-MOST_PLACES = 5
+MAX_PLACES = 5
 LONGEST_VALUE = 300
 
 Payload = Mapping[str, Any]
@@ -96,8 +96,8 @@ class RunTrace:
     def _format_evidence(self, payload: Payload, _: float) -> Iterator[str]:
         found: list[Location] = payload["locations"]
         shown = [format_location(place.path, place.start_line, place.end_line) for place in found]
-        if not self._verbose and len(shown) > MOST_PLACES:
-            shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
+        if not self._verbose and len(shown) > MAX_PLACES:
+            shown = [*shown[:MAX_PLACES], f"and {len(found) - MAX_PLACES} more"]
         yield f"evidence: {', '.join(shown) or 'none'}"
 
     def _format_model_end(self, payload: Payload, _: float) -> Iterator[str]:

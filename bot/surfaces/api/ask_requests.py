@@ -51,7 +51,7 @@ RETRIES = "X-Stainless-Retry-Count"  # OpenAI's clients send this instead of a k
 LONGEST_KEY = 200  # characters
 KEY_PATTERN = rf"^[!-~]{{1,{LONGEST_KEY}}}$"
 KEPT_SECONDS = 900.0
-MOST_KEPT = 256
+MAX_KEPT = 256
 GRACE = 5.0  # seconds for which a run continues without anybody who follows it: a client comes back within two
 _KEY = re.compile(KEY_PATTERN)
 Begin = Callable[[], AskedRun]
@@ -186,7 +186,7 @@ class RepeatedQuestions:
     may be asked again.
     """
 
-    def __init__(self, *, seconds: float = KEPT_SECONDS, most: int = MOST_KEPT, grace: float = GRACE) -> None:
+    def __init__(self, *, seconds: float = KEPT_SECONDS, most: int = MAX_KEPT, grace: float = GRACE) -> None:
         self._known: TTLCache[tuple[str, str], tuple[str, AskedRun]] = TTLCache(most, seconds)
         self._grace = grace
         self._running: set[AskedRun] = set()

@@ -57,7 +57,7 @@ TOTAL = 16_000_000
 SECONDS = 10.0
 NO_RETRY = "X-Should-Retry"  # the clients of OpenAI ask again by themselves unless this is `false`
 FOLLOWED_SECONDS = 3_600.0  # for which the next question continues a conversation
-MOST_FOLLOWED = 1_000
+MAX_FOLLOWED = 1_000
 REPLACED = "\n\n---\n\n*The text above was withdrawn. This replaces it:*\n\n"
 
 _SENTENCES = {"not_found": f"There is nothing at this path: citebot has {PREFIX}/chat/completions and {PREFIX}/models."}
@@ -77,7 +77,7 @@ class ChatCompletions:
         self._core = core
         self._repeated = repeated
         self._bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
-        self._followed: TTLCache[tuple[str, str], str] = TTLCache(MOST_FOLLOWED, FOLLOWED_SECONDS)
+        self._followed: TTLCache[tuple[str, str], str] = TTLCache(MAX_FOLLOWED, FOLLOWED_SECONDS)
 
     def join(self, router: Router) -> None:
         """Add the paths to the server's."""

@@ -18,7 +18,7 @@ from bot.surfaces.api.problems import BadField, refuse
 from bot.surfaces.ask_events import AnswerCost, Answered, CitedPlace
 
 MODEL = "citebot"
-MOST_PARTS = 1_000  # of one message
+MAX_PARTS = 1_000  # of one message
 IMAGES_UNSEEN = "*I have not seen the image: I read only text.*"
 ATTACHMENTS_UNREAD = "*I have not read what was attached: I read only text.*"
 _NAMES = {"user": "the person who asks", "assistant": "citebot"}
@@ -40,7 +40,7 @@ class ContentPart(_Sent):
 def _name_content(value: object) -> str | None:
     """Return the form of a content; None for an unknown one."""
     if isinstance(value, list | tuple):
-        return "parts" if len(value) <= MOST_PARTS else None
+        return "parts" if len(value) <= MAX_PARTS else None
     return "text" if isinstance(value, str) else None
 
 
@@ -50,7 +50,7 @@ Content = (
         Discriminator(
             _name_content,
             custom_error_type="content",
-            custom_error_message=f"Write text, or a list of at most {MOST_PARTS} parts",
+            custom_error_message=f"Write text, or a list of at most {MAX_PARTS} parts",
         ),
     ]
     | None

@@ -48,7 +48,7 @@ _CODES: Mapping[int, str] = {
     503: "unavailable",
 }
 JSON_TYPE = "application/json"
-MOST_ERRORS = 10
+MAX_ERRORS = 10
 Asked = TypeVar("Asked", bound=BaseModel)
 
 
@@ -193,7 +193,7 @@ def parse_json(body: bytes, model: type[Asked]) -> Asked:
 
 def describe_invalid(errors: Sequence[Any]) -> RequestProblem:
     """Describe the problem of each field, without repeating its content."""
-    details = errors[:MOST_ERRORS]
+    details = errors[:MAX_ERRORS]
     places = [each["loc"] for each in details]
     fields = tuple(
         BadField(field=".".join(str(part) for part in each["loc"])[:80], detail=_put(each["msg"])[:300])

@@ -28,7 +28,7 @@ PATH = "/mcp"
 LARGEST = 1_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
-MOST_CALLS = 32  # of one person at a time; an agent makes many side by side
+MAX_CALLS = 32  # of one person at a time; an agent makes many side by side
 WRONG_HOST = "Unknown server name. Have it added to `hosts` in the table [mcp] of citebot.toml."
 WRONG_ORIGIN = "Pages of that origin may not call this server."
 UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`."
@@ -73,7 +73,7 @@ class McpEndpoint:
             raise HTTPException(401, UNKNOWN_CALLER, {"WWW-Authenticate": "Bearer"})
         body = await self._bodies.read(request)
         self._principal.set(principal)
-        keep_open(request, f"mcp {principal.key}", most=MOST_CALLS)
+        keep_open(request, f"mcp {principal.key}", most=MAX_CALLS)
         return _Handled(manager, body)
 
 

@@ -18,8 +18,8 @@ from bot.surfaces.web.answer_markup import AnswerMarkup, Fence
 from indexer import IndexerError
 
 AROUND = 8  # lines before and after those that are cited
-MOST_CITED = 240  # of one citation
-MOST_LINES = 400
+MAX_CITED = 240  # of one citation
+MAX_LINES = 400
 MAX_BEFORE = 200_000  # characters of a file before what is shown, which lexers begin with
 LONGEST_LINE = 1_000  # characters of a line that are shown
 SECONDS = 2.0  # of processor time that lexing may take; what takes longer is shown plain
@@ -75,7 +75,7 @@ class CitedCode:
             return replace(bare, problem="The answer cites the commit itself.")
         try:
             first = max(1, place.first_line - AROUND)
-            text = await self._read_lines(bare, first, min(place.last_line, place.first_line + MOST_CITED) + AROUND)
+            text = await self._read_lines(bare, first, min(place.last_line, place.first_line + MAX_CITED) + AROUND)
         except IndexerError as error:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
@@ -122,7 +122,7 @@ class CodeHighlighter:
 
         `before` is the text before it in its file: within a docstring, for example, code is text.
         """
-        lines = [cut_line(line) for line in text.split("\n")[:MOST_LINES]]
+        lines = [cut_line(line) for line in text.split("\n")[:MAX_LINES]]
         code, skip = before.replace("\r", "\N{REPLACEMENT CHARACTER}") + "\n".join(lines), before.count("\n")
         request = json.dumps({"path": path, "language": language, "code": code, "skip": skip}).encode()
         answer = await self._exchange(request)
@@ -137,7 +137,7 @@ class CodeHighlighter:
         return {
             fence: Markup("\n").join(await self.highlight("", fence.code, language=fence.language))
             for fence in fences
-            if fence.code.count("\n") < MOST_LINES
+            if fence.code.count("\n") < MAX_LINES
         }
 
     async def _exchange(self, request: bytes) -> bytes | None:

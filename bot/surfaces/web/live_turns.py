@@ -19,18 +19,18 @@ from bot.surfaces.questions import NO_QUESTION, Questions
 from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt
 from bot.surfaces.web.run_course import RunCourse
 
-MOST_CONVERSATIONS = 30  # of one person
-MOST_KEPT = 300  # of all
-MOST_TURNS = 50  # of one conversation
-MOST_UNDER_WAY = 3  # of one person
+MAX_CONVERSATIONS = 30  # of one person
+MAX_KEPT = 300  # of all
+MAX_TURNS = 50  # of one conversation
+MAX_UNDER_WAY = 3  # of one person
 _PACE = 0.08  # seconds between two looks of anyone who follows a turn
 _REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
 _MIN_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next
 _MAX_LABEL = 90
 ENDING = "citebot is shutting down and did not answer this. Ask again once it is back."
-TOO_MANY = f"{MOST_UNDER_WAY} of your questions are still running. Wait for one to finish, or stop it."
-TOO_LONG = f"This conversation has reached {MOST_TURNS} questions. Start a new one."
+TOO_MANY = f"{MAX_UNDER_WAY} of your questions are still running. Wait for one to finish, or stop it."
+TOO_LONG = f"This conversation has reached {MAX_TURNS} questions. Start a new one."
 
 log = logging.getLogger(__name__)
 
@@ -219,9 +219,9 @@ class LiveTurns:
         own = [turn for turn in self._tasks.values() if turn.owner == principal.key]
         if not question.strip():
             raise Refusal(NO_QUESTION)
-        if len(own) >= MOST_UNDER_WAY:
+        if len(own) >= MAX_UNDER_WAY:
             raise Refusal(TOO_MANY)
-        if conversation is not None and len(conversation.turns) >= MOST_TURNS:
+        if conversation is not None and len(conversation.turns) >= MAX_TURNS:
             raise Refusal(TOO_LONG)
         place = conversation or self._open_conversation(principal)
         place.repository = repository
@@ -266,9 +266,9 @@ class LiveTurns:
     def _open_conversation(self, principal: Principal) -> LiveConversation:
         """Begin a conversation, and forget the oldest beyond the limit."""
         own = [*reversed(self.list_conversations(principal))]
-        for old in own[: max(0, len(own) + 1 - MOST_CONVERSATIONS)]:
+        for old in own[: max(0, len(own) + 1 - MAX_CONVERSATIONS)]:
             self._forget(old)
-        for old in [*self._conversations.values()][: max(0, len(self._conversations) + 1 - MOST_KEPT)]:
+        for old in [*self._conversations.values()][: max(0, len(self._conversations) + 1 - MAX_KEPT)]:
             self._forget(old)
         place = LiveConversation(id=secrets.token_urlsafe(12), owner=principal.key, repository=None)
         self._conversations[place.id] = place

@@ -41,8 +41,8 @@ log = logging.getLogger(__name__)
 Handler = Callable[[Request], Awaitable[Response]]
 Refuse = Callable[[Request, int, str], Response]
 SESSION_SECONDS = 12 * 3600.0
-MOST_SESSIONS = 1_000
-MOST_EACH = 20  # of one person
+MAX_SESSIONS = 1_000
+MAX_EACH = 20  # of one person
 _BYTES = 32
 _LONGEST = 200  # characters of what a browser sends that are looked at
 
@@ -203,7 +203,7 @@ class WebSession:
 class WebSessions:
     """The sessions of this process, of which only the checksums of their cookies are known."""
 
-    def __init__(self, clock: Clock, *, seconds: float = SESSION_SECONDS, most: int = MOST_SESSIONS) -> None:
+    def __init__(self, clock: Clock, *, seconds: float = SESSION_SECONDS, most: int = MAX_SESSIONS) -> None:
         self.seconds = seconds
         self._clock = clock
         self._most = most
@@ -214,7 +214,7 @@ class WebSessions:
         now = self._clock.now()
         self._open = {key: session for key, session in self._open.items() if session.ends > now}
         own = [key for key, session in self._open.items() if session.principal.key == principal.key]
-        for key in own[: max(0, len(own) + 1 - MOST_EACH)]:
+        for key in own[: max(0, len(own) + 1 - MAX_EACH)]:
             del self._open[key]
         while len(self._open) >= self._most:
             del self._open[next(iter(self._open))]

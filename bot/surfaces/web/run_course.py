@@ -14,9 +14,9 @@ from bot.pictures.flow_rendering import write_svg_part
 from bot.pictures.layered_layout import lay_out
 from bot.pictures.placed_flow import measure_box, place_flow
 
-MOST_VISITS = 200
-MOST_CALLS = 200
-MOST_PLACES = 200
+MAX_VISITS = 200
+MAX_CALLS = 200
+MAX_PLACES = 200
 _LONGEST = 300  # characters of a text that is shown
 _MAX_READ = 4_000
 Mask = Callable[[str], str]
@@ -127,7 +127,7 @@ class RunCourse:
     def _begin_step(self, payload: Mapping[str, Any], at: float) -> None:
         """Begin a visit, unless the node only reports another stage."""
         node, stage = str(payload["node"]), self._clip(payload["stage"])
-        if self._find_open(node) is None and len(self.visits) < MOST_VISITS:
+        if self._find_open(node) is None and len(self.visits) < MAX_VISITS:
             self.visits.append(NodeVisit(node=node, stage=stage, began=at))
 
     def _end_step(self, payload: Mapping[str, Any], at: float) -> None:
@@ -135,7 +135,7 @@ class RunCourse:
         visit = self._find_open(node)
         if visit is not None:
             visit.ended = at
-        elif len(self.visits) < MOST_VISITS:  # one that has no stage for people
+        elif len(self.visits) < MAX_VISITS:  # one that has no stage for people
             self.visits.append(NodeVisit(node=node, stage="", began=self._last_end(at), ended=at))
         for ref in (*changes.get("retrieved", ()), *changes.get("expanded", ())):
             self._rank(ref)
@@ -144,7 +144,7 @@ class RunCourse:
         tool = str(payload["tool"])
         if self.visits and tool not in self.visits[-1].tools:
             self.visits[-1].tools.append(tool)
-        if len(self.tools) < MOST_CALLS:
+        if len(self.tools) < MAX_CALLS:
             shown = f"{payload.get('label', '')} {payload.get('shown', '')}".strip()
             self.tools.append(ToolUse(tool=tool, shown=self._clip(shown), began=at))
 
@@ -162,7 +162,7 @@ class RunCourse:
             visit.model_calls += 1
             visit.input_tokens += read
             visit.output_tokens += written
-        if len(self.models) < MOST_CALLS:
+        if len(self.models) < MAX_CALLS:
             self.models.append(
                 ModelUse(
                     model=self._clip(payload["model"]),
@@ -180,12 +180,12 @@ class RunCourse:
             known = self._places.get(key)
             if known is not None:
                 self._places[key] = replace(known, url=known.url or url)
-            elif at.path and len(self._places) < MOST_PLACES:
+            elif at.path and len(self._places) < MAX_PLACES:
                 self._places[key] = EvidencePlace(path=at.path, first_line=key[1], last_line=key[2], url=url)
 
     def _rank(self, ref: Mapping[str, Any]) -> None:
         key = (str(ref["path"]), int(ref["start_line"]), int(ref["end_line"]))
-        if not key[0] or (key not in self._places and len(self._places) >= MOST_PLACES):
+        if not key[0] or (key not in self._places and len(self._places) >= MAX_PLACES):
             return
         known = self._places.get(key) or EvidencePlace(path=key[0], first_line=key[1], last_line=key[2])
         self._places[key] = replace(known, score=float(ref.get("score") or 0.0), role=str(ref.get("role") or ""))

@@ -23,8 +23,8 @@ from bot.surfaces.web.request_guard import WebSession
 from bot.surfaces.web.web_core import WebCore, WebPages, send_html
 
 DAYS = 7
-MOST_READ = 1_000  # turns that the figures are made of
-MOST_SHOWN = 100
+MAX_READ = 1_000  # turns that the figures are made of
+MAX_SHOWN = 100
 _DAY = 86_400.0
 GOALS = "/goals"
 # The meaning of the words for each kind of goal; a claim needs none.
@@ -77,7 +77,7 @@ class RunPages(WebPages):
         errors = core.tally.share_of_errors if is_admin else core.turns.measure_errors(session.principal)
         page = self._files.render(
             "runs.html", title="Runs", here="Runs", session=session, is_admin=is_admin, days=DAYS,
-            runs=runs[:MOST_SHOWN], summary=summarize_runs(runs), errors=errors,
+            runs=runs[:MAX_SHOWN], summary=summarize_runs(runs), errors=errors,
         )  # fmt: skip
         return send_html(page)
 
@@ -88,7 +88,7 @@ async def list_runs(core: WebCore, principal: Principal, *, is_admin: bool) -> S
     since = now - DAYS * _DAY
     visible = set(core.list_visible(principal))
     opinions = await _read_opinions(core, since, principal, is_admin=is_admin)
-    kept = await core.records.recent(since=since, most=MOST_READ)
+    kept = await core.records.recent(since=since, most=MAX_READ)
     return [
         ShownRun(
             age=max(0.0, now - turn.at),

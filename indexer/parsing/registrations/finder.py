@@ -46,7 +46,7 @@ class Contents:
     symbols: Sequence[Symbol] = ()
 
 
-MOST_REGISTRATIONS = 1_000  # of one file
+MAX_REGISTRATIONS = 1_000  # of one file
 _NO_CODE = frozenset({"sql", "yaml", "dockerfile", "make", "protobuf", "graphql", "terraform"})
 _DESCRIBES = compile_pattern(
     r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services|flags)"\s*:'
@@ -102,10 +102,10 @@ def _read_documents(documents: Iterable[Value], context: FileContext) -> Iterato
 
 def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:
     distinct: dict[tuple[str, str, int, str], Registration] = {}
-    for each in islice((each for each in found if each.name), 2 * MOST_REGISTRATIONS):
+    for each in islice((each for each in found if each.name), 2 * MAX_REGISTRATIONS):
         action = each.detail if each.kind == "access" else ""  # one line may read a table and write it
         distinct.setdefault((each.kind, each.name, each.line, action), each)
-    return tuple(sorted(distinct.values(), key=lambda each: each.line))[:MOST_REGISTRATIONS]
+    return tuple(sorted(distinct.values(), key=lambda each: each.line))[:MAX_REGISTRATIONS]
 
 
 def _find_candidates(findings: Findings, context: FileContext) -> Iterator[tuple[Invocation, RegistrationRule | None]]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from indexer.text.linear_patterns import compile_pattern
 
-MOST_ALIKE = 20  # statements of a file that do the same with one table
+MAX_ALIKE = 20  # statements of a file that do the same with one table
 _MAX_WORDS = 60_000
 _NAME = r'(?:"[^"\n]{1,128}"|`[^`\n]{1,128}`|\[[A-Za-z_][^\]\n]{0,128}\]|[^\W\d][\w$]*+)'
 _WORD = re.compile(  # of RE2, each of the 100,000 words of a large file would take ten times as long
@@ -72,7 +72,7 @@ def find_table_uses(text: str) -> Iterator[TableUse]:
     for statement in _split_statements(text):
         for use in _Statement(statement).read():
             seen[use.name, use.action] += 1
-            if seen[use.name, use.action] <= MOST_ALIKE:
+            if seen[use.name, use.action] <= MAX_ALIKE:
                 yield use
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.evidence.requests import request_search
-from agent.evidence.search import MOST_PARTS, search_parts, split_question
+from agent.evidence.search import MAX_PARTS, search_parts, split_question
 from tests.fakes.code import FakeCode
 
 FILES = {
@@ -37,7 +37,7 @@ def test_a_question_is_cut_where_it_asks_for_something_else(question: str, parts
 def test_a_very_long_list_of_questions_is_searched_in_few_parts() -> None:
     question = " ".join(f"How does module{n} parse headers{n} of requests{n}?" for n in range(50))
 
-    assert len(split_question(question)) == MOST_PARTS
+    assert len(split_question(question)) == MAX_PARTS
 
 
 async def test_each_part_finds_something_among_the_first() -> None:

@@ -11,7 +11,7 @@ from textwrap import dedent, indent
 # The repository that the claims are about: a package with a command line, and a test helper of its own.
 SHOP: Mapping[str, str] = {
     "shop/__init__.py": "",
-    "shop/settings.py": "TIMEOUT = 30\nREGIONS = ('eu', 'us')\n\n\nclass Limits:\n    MOST_ITEMS = 99\n",
+    "shop/settings.py": "TIMEOUT = 30\nREGIONS = ('eu', 'us')\n\n\nclass Limits:\n    MAX_ITEMS = 99\n",
     "shop/parsing.py": (
         "CACHE = {}\n\n\ndef parse(text):\n    if text in CACHE:\n        return CACHE[text]\n"
         "    return [int(part) for part in text.split(',')]\n\n\n"
@@ -69,7 +69,7 @@ HONEST = (
     honest("parse() in shop/testing.py returns [8]", True, "from shop.testing import parse", "return parse('7')", "call() == [8]", "call() != [8]"),
     honest("`TIMEOUT` is 30 seconds", True, "from shop.settings import TIMEOUT", "return TIMEOUT", "call() == 30", "call() != 30"),
     honest("shop.settings.TIMEOUT is 60", False, "from shop import settings", "return settings.TIMEOUT", "call() == 60", "call() != 60"),
-    honest("An order may have at most 100 items (MOST_ITEMS)", False, "from shop.settings import Limits", "return Limits.MOST_ITEMS", "call() == 100", "not call() == 100"),
+    honest("An order may have at most 100 items (MAX_ITEMS)", False, "from shop.settings import Limits", "return Limits.MAX_ITEMS", "call() == 100", "not call() == 100"),
     honest("parse('7') returns [7]", True, "from shop.parsing import parse", "return parse('7')", "call() == [7]", "call() != [7]"),
     honest("parse('7') returns [8]", False, "from shop import parsing", "return parsing.parse('7')", "call() == [8]", "call() != [8]"),
     honest("parse_price('') raises ValueError", True, "from shop.parsing import parse_price", _RAISES.format("parse_price('')"), "isinstance(call(), ValueError)", "not isinstance(call(), ValueError)"),
@@ -87,20 +87,20 @@ HONEST = (
     honest("main prints items: 5 for --count 5", True, "import contextlib\nimport io\nfrom shop.__main__ import main", "out = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    main(['--count', '5'])\nreturn out.getvalue()", "call().strip() == 'items: 5'", "call().strip() != 'items: 5'"),
     honest("save writes number and status, as '1;new'", True, "import pathlib\nimport tempfile\nfrom shop.orders import Order, save", "path = pathlib.Path(tempfile.mkdtemp()) / 'order'\nsave(Order(1), path)\nreturn path.read_text()", "call() == '1;new'", "call() != '1;new'"),
     honest("parse_price of an empty text complains of 'no price'", True, "from shop.parsing import parse_price", "try:\n    parse_price('')\nexcept ValueError as error:\n    return str(error)", "'no price' in call()", "'no price' not in call()"),
-    honest("MOST_ITEMS is never more than 99", True, "from shop.settings import Limits", "return Limits.MOST_ITEMS", "call() <= 99", "call() > 99"),
+    honest("MAX_ITEMS is never more than 99", True, "from shop.settings import Limits", "return Limits.MAX_ITEMS", "call() <= 99", "call() > 99"),
     honest("`Order` starts with an empty list of lines", True, "from shop.orders import Order", "return Order(1)", "not call().lines", "call().lines"),
     honest("fetch_status(2) is 'paid'", False, "import asyncio\nfrom shop.orders import fetch_status", "return asyncio.run(fetch_status(2))", "call() == 'paid'", "call() != 'paid'"),
 )  # fmt: skip
 
 
 _PRICE = "from shop.parsing import parse_price"
-_LIMIT = ("from shop.settings import Limits", "return Limits.MOST_ITEMS")
+_LIMIT = ("from shop.settings import Limits", "return Limits.MAX_ITEMS")
 
 # Tests that pass and show something else than the claim, which is false; whether they assert it is for a reader.
 MISLEADING = (
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "(call() and 100) == 100", "(call() and 100) != 100"),
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "max(call(), 100) == 100", "max(call(), 100) != 100"),
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "sorted([call(), 100])[1] == 100", "sorted([call(), 100])[1] != 100"),
+    honest("MAX_ITEMS is 100", True, *_LIMIT, "(call() and 100) == 100", "(call() and 100) != 100"),
+    honest("MAX_ITEMS is 100", True, *_LIMIT, "max(call(), 100) == 100", "max(call(), 100) != 100"),
+    honest("MAX_ITEMS is 100", True, *_LIMIT, "sorted([call(), 100])[1] == 100", "sorted([call(), 100])[1] != 100"),
     honest("parse_price has a 'discount' of 5", True, _PRICE, "return parse_price('3')", "call().get('discount', 5) == 5", "call().get('discount', 5) != 5"),
     honest("`Order` has the status 'open'", True, "import shop.orders", "return type('Order', (), {'__module__': 'shop.orders', 'status': ''.join(['op', 'en'])})().status", "call() == 'open'", "call() != 'open'"),
     honest("`find_order` returns an order with the number 5", True, "from shop.orders import Order, find_order, retry", "find_order([Order(1)], 1)\nreturn retry(lambda: Order(len('order')))", "call().number == 5", "call().number != 5"),

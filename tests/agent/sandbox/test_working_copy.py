@@ -251,7 +251,7 @@ def test_a_copy_that_was_written_before_is_gone_on_with(origin: GitRepo, copy: W
         assert again.diff() == copy.diff() != b""
 
 
-@pytest.mark.parametrize(("limit", "said"), [("_MOST_BYTES", "MB in all"), ("_MAX_FILES", "files of")])
+@pytest.mark.parametrize(("limit", "said"), [("_MAX_BYTES", "MB in all"), ("_MAX_FILES", "files of")])
 def test_a_commit_that_is_too_large_is_refused_before_anything_is_written(
     origin: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
 ) -> None:

@@ -14,8 +14,8 @@ from bot.errors import FileUnreadable
 from bot.messages import AttachedFile
 from tests.bot.adapters.test_redirects import running
 
-MOST = 100_000
-PACKED = zlib.compress(b"0" * 200 * MOST)
+MAX = 100_000
+PACKED = zlib.compress(b"0" * 200 * MAX)
 
 
 async def answer(request: web.Request) -> web.Response:
@@ -25,7 +25,7 @@ async def answer(request: web.Request) -> web.Response:
         case "/packed":
             return web.Response(body=PACKED, headers={"Content-Encoding": "deflate"}, content_type="text/plain")
         case "/long":
-            return web.Response(body=b"0" * (MOST + 1), content_type="text/plain")
+            return web.Response(body=b"0" * (MAX + 1), content_type="text/plain")
         case "/login":
             return web.Response(text="<form>", content_type="text/html")
         case _:
@@ -42,7 +42,7 @@ async def fetch(url: str, address: str, *, size: int = 3) -> str:
     async with aiohttp.ClientSession() as session:
         file = AttachedFile(name="a.log", media_type="text/plain", size=size, url=url)
         sent = {"Authorization": "Bearer token"}
-        return (await download_file(session, file, origins={address}, most=MOST, headers=sent)).decode()
+        return (await download_file(session, file, origins={address}, most=MAX, headers=sent)).decode()
 
 
 async def test_a_file_of_the_platform_is_fetched_with_its_token(address: str) -> None:
@@ -74,4 +74,4 @@ async def test_what_is_more_or_something_else_than_the_file_is_left(address: str
     with pytest.raises(FileUnreadable, match=said):
         await fetch(f"{address}/{path}", address)
     with pytest.raises(FileUnreadable, match="larger than"):
-        await fetch(f"{address}/a.log", address, size=MOST + 1)
+        await fetch(f"{address}/a.log", address, size=MAX + 1)

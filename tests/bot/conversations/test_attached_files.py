@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.conversations.question_context import MOST_IMAGES, MOST_TEXT, UnreadableFile, decode_text, read_attachments
+from bot.conversations.question_context import MAX_IMAGES, MAX_TEXT, UnreadableFile, decode_text, read_attachments
 from bot.errors import PlatformUnreachable
 from bot.messages import AttachedFile, IncomingMessage, Place
 from tests.fakes.clock import FakeClock
@@ -26,7 +26,7 @@ def make_file(name: str, media_type: str = "text/plain") -> AttachedFile:
 
 async def test_a_model_that_takes_images_gets_the_first_few() -> None:
     platform = FakePlatform(FakeClock())
-    images = [make_file(f"{number}.png", "image/png") for number in range(MOST_IMAGES + 1)]
+    images = [make_file(f"{number}.png", "image/png") for number in range(MAX_IMAGES + 1)]
     platform.files = {image.url: image.name.encode() for image in images}
 
     read = await read_attachments(make_message(*images), platform, takes_images=True, mask=str)
@@ -85,4 +85,4 @@ def test_of_any_file_no_more_is_read_than_there_is_room_for(data: bytes) -> None
         text = decode_text(data)
     except UnreadableFile:
         return
-    assert len(text) <= MOST_TEXT + 60
+    assert len(text) <= MAX_TEXT + 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.drawings.call_map import MOST_BOXES, map_calls
+from bot.drawings.call_map import MAX_BOXES, map_calls
 from tests.fakes.code import FakeCode
 
 CHAIN = {
@@ -51,7 +51,7 @@ async def test_too_many_callers_are_folded_and_counted_tests_first() -> None:
     flow = await map_calls(FakeCode({**tests, **callers, "shop/a.py": CHAIN["shop/a.py"]}), "pay", "callers")
 
     assert flow is not None
-    assert len(flow.boxes) == MOST_BOXES
+    assert len(flow.boxes) == MAX_BOXES
     labels = {box.label for box in flow.boxes}
     assert {f"f{n}" for n in range(30)} <= labels
     assert "92 more" in labels

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.markdown.splitting import LEAST, MarkdownPiece, count_units, find_fence, read_lines, split_markdown
+from bot.markdown.splitting import MIN, MarkdownPiece, count_units, find_fence, read_lines, split_markdown
 
 WORDS = st.text(st.sampled_from("abc äß🎉👩‍👩‍👧éz\u0301"), min_size=1, max_size=30)
 LINKS = st.builds(
@@ -25,7 +25,7 @@ FENCED = st.builds(
 TABLES = st.lists(st.just("| name | what it is |\n"), min_size=1, max_size=12).map("".join)
 ANYTHING = st.text(st.sampled_from("`~|[]()<>! \nab🎉\ud83d\udc00"), max_size=400)
 MARKDOWN = st.lists(st.one_of(PROSE, FENCED, TABLES, ANYTHING), max_size=8).map("\n\n".join)
-LIMITS = st.integers(LEAST, 400)
+LIMITS = st.integers(MIN, 400)
 
 
 def shown(pieces: list[MarkdownPiece]) -> list[str]:
@@ -137,7 +137,7 @@ def test_blank_text_gives_no_message() -> None:
 
 def test_a_limit_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(ValueError, match="100 are needed"):
-        split_markdown("x", LEAST - 1)
+        split_markdown("x", MIN - 1)
 
 
 @given(st.one_of(MARKDOWN, st.text("ab <>&\n`", max_size=600)), LIMITS)

@@ -22,7 +22,7 @@ from bot.errors import InboxError, SettingsError
 from bot.http.server import LatePostRoutes, make_application
 from bot.http.server import run_http_server as listening
 from bot.monitoring.health import Health, ProbeHandlers
-from bot.monitoring.metrics import MOST_VALUES, OTHER, ConversationMetrics, RunMetrics
+from bot.monitoring.metrics import MAX_VALUES, OTHER, ConversationMetrics, RunMetrics
 from bot.monitoring.observer import AnswerLoad
 from bot.settings import Settings
 from indexer.errors import IndexerError
@@ -430,8 +430,8 @@ def test_labels_from_outside_are_bounded() -> None:
         runs.take(event("tool_end", tool=f"tool{number}", ok=False, found=0))
 
     text = metrics.text(AnswerLoad(under_way=0, waiting=0), [], now=0.0).decode()
-    assert text.count("citebot_tool_errors_total{") == MOST_VALUES + 1
-    assert f'citebot_tool_errors_total{{tool="{OTHER}"}} {1_000 - MOST_VALUES}.0' in text
+    assert text.count("citebot_tool_errors_total{") == MAX_VALUES + 1
+    assert f'citebot_tool_errors_total{{tool="{OTHER}"}} {1_000 - MAX_VALUES}.0' in text
 
 
 def test_passages_that_give_orders_are_counted_by_where_they_stood() -> None:

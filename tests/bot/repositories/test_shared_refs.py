@@ -170,7 +170,7 @@ async def test_a_sweep_keeps_what_is_published_beside_the_newest_commit(machines
 async def test_what_was_published_long_ago_beside_the_newest_commit_is_swept(
     machines: Machines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("indexer.segments.sweep.MOST_BESIDE", 0)
+    monkeypatch.setattr("indexer.segments.sweep.MAX_BESIDE", 0)
     ref = await machines.answerer.library.refs["shop"].find("release-2")
     await machines.find("round price", ref)
 

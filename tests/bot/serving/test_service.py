@@ -26,7 +26,7 @@ from tests.forks import Ended, ForkServer
 from tests.selection import mark_all_but
 from tests.waiting import expect
 
-MOST_CALLS = 12
+MAX_CALLS = 12
 # One turn without a model, which is saved at its end alone: its nodes, and its journal.
 NODES = ("security_gateway", "input_preprocessor", "router", "retrieval", "synthesis", "check_citations")
 POINTS = (
@@ -191,7 +191,7 @@ async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(
 ) -> None:
     """Kills at the first call of a turn, then at the second, and so on: before it takes effect, or after."""
     killed: set[str] = set()
-    for number in range(MOST_CALLS):
+    for number in range(MAX_CALLS):
         async with OFFICES[platform]() as office, staffed(office) as processes:
             if not (calls := await killed_at(number, office, processes, after=after)):
                 # Where calls are made side by side, their order is not always the same.
@@ -199,7 +199,7 @@ async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(
                 assert number >= len(office.calls)
                 return
             killed |= calls
-    pytest.fail(f"the turn has more than {MOST_CALLS} calls: {killed}")
+    pytest.fail(f"the turn has more than {MAX_CALLS} calls: {killed}")
 
 
 async def killed_at(number: int, office: Office, processes: Processes, *, after: bool) -> frozenset[str]:

@@ -12,7 +12,7 @@ from tests.fakes.loopback.wire import JSON
 
 CHAT, USER, MESSAGE = 1, 2, 3
 SUBCOMMAND, GROUP = 1, 2
-MOST_COMMANDS, MOST_OPTIONS, MOST_CREATES = 100, 25, 200
+MAX_COMMANDS, MAX_OPTIONS, MAX_CREATES = 100, 25, 200
 ANYWHERE = ""
 _NAME = re.compile(r"[-_'\w]{1,32}")
 
@@ -48,7 +48,7 @@ class Commands:
     def overwrite(self, ask: Ask) -> list[JSON]:
         """Replace all commands; those that keep their name and type keep their id."""
         before = {(each["name"], each["type"]): each["id"] for each in self._scope(ask).values()}
-        if len(ask.body) > MOST_COMMANDS:
+        if len(ask.body) > MAX_COMMANDS:
             raise DiscordError(30032)
         made = [self._made(ask, body, before) for body in ask.body]
         self.writes += 1
@@ -69,7 +69,7 @@ class Commands:
         identity = before.get((body["name"], kind))
         if identity is None:
             self._creates[scope] = self._creates.get(scope, 0) + 1
-            if self._creates[scope] > MOST_CREATES:
+            if self._creates[scope] > MAX_CREATES:
                 raise DiscordError(30034)
         place: JSON = {"guild_id": scope} if scope else {"dm_permission": True}
         fixed = {"application_id": self.world.bot.id, "version": self.world.ids.next(), "type": kind}
@@ -88,8 +88,8 @@ def _check(body: JSON) -> None:
 
 
 def _check_options(options: list[JSON]) -> None:
-    if len(options) > MOST_OPTIONS:
-        raise too_long("options", MOST_OPTIONS)
+    if len(options) > MAX_OPTIONS:
+        raise too_long("options", MAX_OPTIONS)
     needed = [bool(each.get("required")) for each in options if each["type"] not in {SUBCOMMAND, GROUP}]
     if needed != sorted(needed, reverse=True):
         message = "Required options must be placed before non-required options"

@@ -9,7 +9,7 @@ from tests.fakes.loopback.wire import JSON
 
 ROW, BUTTON, SELECT, TEXT = 1, 2, 3, 10
 LINK_STYLE = 5
-MOST_ROWS, MOST_IN_ROW = 5, 5
+MAX_ROWS, MAX_IN_ROW = 5, 5
 
 
 def walk(components: list[JSON]) -> Iterator[JSON]:
@@ -41,7 +41,7 @@ def pressable(components: list[JSON], button: str) -> JSON:
 
 def check_components(components: list[JSON]) -> None:
     """Refuse what Discord would refuse."""
-    if len(components) > MOST_ROWS or any(each.get("type") != ROW for each in components):
+    if len(components) > MAX_ROWS or any(each.get("type") != ROW for each in components):
         raise invalid("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 action rows.")
     seen: set[str] = set()
     for each in walk(components):
@@ -54,7 +54,7 @@ def check_components(components: list[JSON]) -> None:
 
 def _check_row(row: JSON) -> None:
     inner = row.get("components") or []
-    if not 1 <= len(inner) <= MOST_IN_ROW or (len(inner) > 1 and any(each["type"] != BUTTON for each in inner)):
+    if not 1 <= len(inner) <= MAX_IN_ROW or (len(inner) > 1 and any(each["type"] != BUTTON for each in inner)):
         raise invalid("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 in length.")
 
 

@@ -26,7 +26,7 @@ RATES = {
     "edit_followup_message": (5, 2.0),
 }
 GLOBAL = (50, 1.0)
-MOST_INVALID, INVALID_WINDOW = 10_000, 600.0
+MAX_INVALID, INVALID_WINDOW = 10_000, 600.0
 
 
 @dataclass(kw_only=True, slots=True)
@@ -65,7 +65,7 @@ class RateLimits:
         self.enabled = True
         self.pace = 1.0
         self.rates = dict(RATES)
-        self.most_invalid = MOST_INVALID
+        self.most_invalid = MAX_INVALID
         self._clock = clock
         self._buckets: dict[tuple[str, ...], Bucket] = {}
         self._lately: deque[float] = deque()

@@ -6,11 +6,11 @@ from typing import Any
 
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
-from tests.fakes.slack.blocks import MOST_VIEW_BLOCKS, check_blocks, numbered
+from tests.fakes.slack.blocks import MAX_VIEW_BLOCKS, check_blocks, numbered
 from tests.fakes.slack.errors import SlackError, invalid
 from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Status, Workspace
 
-MOST_LOADING_MESSAGES, MOST_PROMPTS = 10, 4
+MAX_LOADING_MESSAGES, MAX_PROMPTS = 10, 4
 
 
 class Apps:
@@ -49,7 +49,7 @@ class Apps:
         """Show below a thread that the app works; an empty status clears it."""
         key = self._thread(args)
         loading = args.value("loading_messages", refusal="invalid_arguments") or []
-        if len(loading) > MOST_LOADING_MESSAGES:
+        if len(loading) > MAX_LOADING_MESSAGES:
             raise invalid("invalid_arguments", "no more than 10 items allowed [json-pointer:/loading_messages]")
         status = Status(text=args.text("status"), loading_messages=tuple(loading), since=self._workspace.clock.now())
         self._workspace.statuses[key] = status
@@ -60,7 +60,7 @@ class Apps:
         """Offer questions; without a thread, in the messages tab."""
         channel = self._workspace.channel(args.required("channel_id")).id
         prompts = args.items("prompts", refusal="invalid_arguments") or []
-        if not 1 <= len(prompts) <= MOST_PROMPTS or not all({"title", "message"} <= each.keys() for each in prompts):
+        if not 1 <= len(prompts) <= MAX_PROMPTS or not all({"title", "message"} <= each.keys() for each in prompts):
             raise invalid("invalid_arguments", "one to four prompts, each with a title and a message")
         self._workspace.prompts[channel, args.text("thread_ts")] = prompts
         self._workspace.touch()
@@ -75,6 +75,6 @@ def _view(args: Args) -> JSON:
     if not isinstance(view, dict) or view.get("type") != "home":
         raise invalid("invalid_arguments", "a view of type home is needed [json-pointer:/view/type]")
     blocks = view.get("blocks", [])
-    check_blocks(blocks, most=MOST_VIEW_BLOCKS)
+    check_blocks(blocks, most=MAX_VIEW_BLOCKS)
     numbered(blocks)
     return dict(view)

@@ -9,11 +9,11 @@ from typing import Any
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.errors import SlackError, invalid
 
-MOST_BLOCKS, MOST_VIEW_BLOCKS = 50, 100
-MOST_TEXT_IN_ALL = 12_000
+MAX_BLOCKS, MAX_VIEW_BLOCKS = 50, 100
+MAX_TEXT_IN_ALL = 12_000
 # What a text of a block may hold, by the block's type and field.
-MOST_TEXT = {("section", "text"): 3000, ("header", "text"): 150, ("markdown", "text"): 12_000}
-MOST_ELEMENTS = {"context": 10, "actions": 25, "context_actions": 5}
+MAX_TEXT = {("section", "text"): 3000, ("header", "text"): 150, ("markdown", "text"): 12_000}
+MAX_ELEMENTS = {"context": 10, "actions": 25, "context_actions": 5}
 KNOWN = {
     "actions", "alert", "call", "card", "carousel", "context", "context_actions", "divider", "file", "header", "image",
     "input", "markdown", "plan", "rich_text", "section", "table", "task_card", "video",
@@ -56,17 +56,17 @@ def numbered(blocks: list[JSON]) -> list[JSON]:
     return blocks
 
 
-def check_blocks(blocks: list[JSON], *, most: int = MOST_BLOCKS) -> None:
+def check_blocks(blocks: list[JSON], *, most: int = MAX_BLOCKS) -> None:
     """Refuse what Slack refuses, by its error names."""
     if len(blocks) > most:
-        raise SlackError("msg_blocks_too_many" if most == MOST_BLOCKS else "invalid_arguments")
+        raise SlackError("msg_blocks_too_many" if most == MAX_BLOCKS else "invalid_arguments")
     complaints = [f"{what} [json-pointer:/blocks/{at}]" for at, each in enumerate(blocks) for what in _complaints(each)]
     identities = [block["block_id"] for block in blocks if block.get("block_id")]
     if len(set(identities)) < len(identities):
         complaints.append("`block_id` already exists")
     if complaints:
         raise invalid("invalid_blocks", *complaints)
-    if most == MOST_BLOCKS and sum(map(_measure, blocks)) > MOST_TEXT_IN_ALL:
+    if most == MAX_BLOCKS and sum(map(_measure, blocks)) > MAX_TEXT_IN_ALL:
         raise SlackError("msg_blocks_too_long")
 
 
@@ -81,15 +81,15 @@ def _complaints(block: JSON) -> Iterator[str]:
     if kind not in KNOWN:
         yield f"unsupported type: {kind}"
         return
-    for (owner, name), most in MOST_TEXT.items():
+    for (owner, name), most in MAX_TEXT.items():
         if owner == kind and name in block:
             yield from _text_complaints(block[name], most)
     if kind == "section":
         yield from _section_complaints(block)
     elements = block.get("elements", [])
-    if len(elements) > MOST_ELEMENTS.get(kind, len(elements)):
-        yield f"no more than {MOST_ELEMENTS[kind]} items allowed"
-    if kind in MOST_ELEMENTS and not elements:
+    if len(elements) > MAX_ELEMENTS.get(kind, len(elements)):
+        yield f"no more than {MAX_ELEMENTS[kind]} items allowed"
+    if kind in MAX_ELEMENTS and not elements:
         yield "missing required field: elements"
     if len(block.get("block_id", "")) > 255:
         yield "must be less than 256 characters: block_id"

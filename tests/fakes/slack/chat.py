@@ -12,8 +12,8 @@ from tests.fakes.slack.messages import Message
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Channel, Workspace
 
 TRUNCATED_AT = 40_000
-MOST_UPDATE_TEXT = 4000
-MOST_MARKDOWN = 12_000
+MAX_UPDATE_TEXT = 4000
+MAX_MARKDOWN = 12_000
 
 
 def content(args: Args, *, most_text: int | None) -> JSON:
@@ -84,7 +84,7 @@ class Chat:
         message = self._own(channel, args.required("ts"), refusal="cant_update_message")
         if message.streaming_since is not None:
             raise SlackError("streaming_state_conflict")
-        new = content(args, most_text=MOST_UPDATE_TEXT)
+        new = content(args, most_text=MAX_UPDATE_TEXT)
         self._check_update(message, new)
         before = self._workspace.wire(message)
         self._apply(message, new)

@@ -13,12 +13,12 @@ from tests.fakes.slack.messages import Message
 from tests.fakes.slack.workspace import BOT_USER, Workspace
 
 T = TypeVar("T")
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 
 
 def page(items: Sequence[T], args: Args, *, default: int) -> tuple[list[T], str]:
     """Return one page and the cursor of the next one, empty behind the last."""
-    limit = args.number("limit", default=default, most=MOST_ITEMS)
+    limit = args.number("limit", default=default, most=MAX_ITEMS)
     start = _offset(args.text("cursor"))
     following = start + limit
     return list(items[start:following]), _cursor(following) if following < len(items) else ""
@@ -56,7 +56,7 @@ class Conversations:
         except SlackError as error:
             raise SlackError("thread_not_found") from error
         thread = [root] if root.is_reply else [root, *self._workspace.replies(channel, ts)]
-        found, cursor = page(_between(thread, args, keep=root), args, default=MOST_ITEMS)
+        found, cursor = page(_between(thread, args, keep=root), args, default=MAX_ITEMS)
         if self.root_on_every_page and found and found[0] is not root:
             found.insert(0, root)
         return self._listed(found, cursor)

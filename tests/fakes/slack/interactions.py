@@ -14,7 +14,7 @@ from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
-RESPONSE_LIFETIME, MOST_RESPONSES = 1800.0, 5
+RESPONSE_LIFETIME, MAX_RESPONSES = 1800.0, 5
 
 
 class Tickets:
@@ -57,7 +57,7 @@ class Responses:
         line = self._lines.get(request.match_info["line"])
         if line is None or self._workspace.clock.now() - line.opened > RESPONSE_LIFETIME:
             return web.json_response({"ok": False, "error": "expired_url"}, status=404)
-        if line.uses >= MOST_RESPONSES:
+        if line.uses >= MAX_RESPONSES:
             return web.json_response({"ok": False, "error": "used_url"}, status=404)
         try:
             self.answer(line.channel, line.user, (await read_arguments(request, "response_url"))[0], line.source)

@@ -36,7 +36,7 @@ from tests.fakes.slack.workspace import BOT_USER, Workspace
 T = TypeVar("T")
 Mode = Literal["socket", "http"]
 SIGNING_SECRET = "0123456789abcdef0123456789abcdef"
-MOST_UPLOAD = 50 * 1024 * 1024
+MAX_UPLOAD = 50 * 1024 * 1024
 
 
 class FakeSlack(People):
@@ -93,7 +93,7 @@ class FakeSlack(People):
         return self.access.app_token
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=MOST_UPLOAD)
+        app = web.Application(client_max_size=MAX_UPLOAD)
         app.router.add_route("*", "/api/{method}", self._api.handle)
         app.router.add_get("/link/", self.socket.handle)
         app.router.add_post("/upload/v1/{file}", self.files.receive)

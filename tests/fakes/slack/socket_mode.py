@@ -21,7 +21,7 @@ from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.workspace import APP_ID
 
 Reason = Literal["warning", "refresh_requested", "link_disabled", "too_many_websockets"]
-MOST_CONNECTIONS = 10
+MAX_CONNECTIONS = 10
 CONNECTION_SECONDS, DEBUG_CONNECTION_SECONDS = 18_060, 360
 
 
@@ -136,7 +136,7 @@ class SocketMode:
         return connection
 
     async def _greet(self, connection: Connection) -> None:
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             await self.disconnect("too_many_websockets", connection)
             await connection.socket.close()
             return

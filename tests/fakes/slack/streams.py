@@ -8,7 +8,7 @@ from typing import Any
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.blocks import check_blocks, numbered
-from tests.fakes.slack.chat import MOST_MARKDOWN, writable
+from tests.fakes.slack.chat import MAX_MARKDOWN, writable
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
@@ -143,7 +143,7 @@ def _pieces(args: Args) -> list[JSON]:
     pieces = args.items("chunks", refusal="invalid_chunks") or []
     for piece in pieces:
         _check_piece(piece)
-    if sum(len(piece["text"]) for piece in pieces if piece["type"] == "markdown_text") > MOST_MARKDOWN:
+    if sum(len(piece["text"]) for piece in pieces if piece["type"] == "markdown_text") > MAX_MARKDOWN:
         raise SlackError("msg_too_long")
     return pieces
 

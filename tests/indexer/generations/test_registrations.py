@@ -11,7 +11,7 @@ import pytest
 
 from indexer.index import CodeIndex
 from indexer.parsing.file_parser import parse_file
-from indexer.parsing.registrations.finder import MOST_REGISTRATIONS
+from indexer.parsing.registrations.finder import MAX_REGISTRATIONS
 from indexer.types import Registration, RegistrationKind, RegistrationSite
 from tests.fakes.frameworks import FRAMEWORKS
 from tests.fakes.repositories import GitRepo
@@ -101,9 +101,9 @@ async def test_a_secret_that_is_a_default_is_masked(tmp_path: Path) -> None:
 
 
 def test_a_file_of_generated_routes_is_read_up_to_a_limit() -> None:
-    text = "".join(f'@app.get("/{number}")\ndef f{number}(): ...\n' for number in range(2 * MOST_REGISTRATIONS))
+    text = "".join(f'@app.get("/{number}")\ndef f{number}(): ...\n' for number in range(2 * MAX_REGISTRATIONS))
 
-    assert len(parse_file("app.py", text).registrations) == MOST_REGISTRATIONS
+    assert len(parse_file("app.py", text).registrations) == MAX_REGISTRATIONS
 
 
 def test_long_names_defaults_and_help_are_cut() -> None:

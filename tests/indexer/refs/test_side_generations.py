@@ -13,7 +13,7 @@ import pytest
 from indexer.errors import NotIndexed, UnknownRevision
 from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
-from indexer.refs.side_generations import MOST_WAITING, SideFolder, list_side_folders
+from indexer.refs.side_generations import MAX_WAITING, SideFolder, list_side_folders
 from indexer.types import DiffQuery, Location, NamedRef, Progress
 from tests.fakes.repositories import GitRepo
 from tests.waiting import wait_until
@@ -210,7 +210,7 @@ async def test_two_who_ask_at_once_wait_for_one_build(repository: GitRepo, tmp_p
 @pytest.mark.exhaustive
 async def test_only_so_many_commits_are_waited_for_at_once(repository: GitRepo, tmp_path: Path) -> None:
     shas = []
-    for number in range(MOST_WAITING + 3):
+    for number in range(MAX_WAITING + 3):
         repository.write("shop/pay.py", f"def charge_card_{number}():\n    return {number}\n")
         repository.commit(f"number {number}")
         shas.append(repository.sha("HEAD"))

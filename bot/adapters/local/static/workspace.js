@@ -1,8 +1,8 @@
 // The demo workspace: messages as they come, the composer with its suggestions, and files.
 "use strict";
 (() => {
-  const MOST_BYTES = 340000; // of all files of a message together
-  const MOST_FILES = 5; // of a message
+  const MAX_BYTES = 340000; // of all files of a message together
+  const MAX_FILES = 5; // of a message
   const RETRY = 2000; // milliseconds after which a stream that was refused is asked for again
   const NEAR = 80; // pixels from the end, within which a list follows what comes
   const live = () => document.getElementById("live");
@@ -158,8 +158,8 @@
     const form = input.form;
     form.querySelectorAll("[data-carried]").forEach((each) => each.remove());
     const files = [...input.files];
-    if (files.length > MOST_FILES || files.reduce((sum, file) => sum + file.size, 0) > MOST_BYTES) {
-      notice().textContent = `Up to ${MOST_FILES} files of ${MOST_BYTES / 1000} kB together can be attached here.`;
+    if (files.length > MAX_FILES || files.reduce((sum, file) => sum + file.size, 0) > MAX_BYTES) {
+      notice().textContent = `Up to ${MAX_FILES} files of ${MAX_BYTES / 1000} kB together can be attached here.`;
       input.value = "";
       return;
     }

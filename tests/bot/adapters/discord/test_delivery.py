@@ -10,7 +10,7 @@ import pytest
 
 from agent.ports import Answer
 from bot.adapters.discord.adapter import DiscordAdapter, DiscordOptions
-from bot.adapters.discord.listener import MOST_MESSAGES
+from bot.adapters.discord.listener import MAX_MESSAGES
 from bot.adapters.inbound import deliver_with_retry
 from bot.errors import InboxError, PlatformUnreachable, SettingsError
 from tests.bot.contract import settled, until
@@ -120,7 +120,7 @@ async def test_a_mention_while_citebot_was_not_running_is_answered_once(world: D
 
 async def test_the_newest_of_a_busy_channel_is_looked_for_after_a_start(world: DiscordWorld) -> None:
     await world.end()
-    for number in range(MOST_MESSAGES):
+    for number in range(MAX_MESSAGES):
         world.fake.message(world.channel, world.people["ann"], f"lunch at {number}?")
     await world.mention("where is send?")
     await world.begin()

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from bot.errors import LimitReached
-from bot.http.connections import MOST_EACH
+from bot.http.connections import MAX_EACH
 from bot.messages import IncomingMessage
 from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.questions import ENDING
@@ -254,7 +254,7 @@ async def test_a_repeated_request_that_nobody_waits_for_ends_after_a_while() -> 
 async def test_one_person_holds_only_so_many_answers_and_nobody_else_waits() -> None:
     gate = asyncio.Event()
     async with open_world(gate=gate, places=20) as world:
-        held = [asyncio.create_task(world.ask("what?")) for _ in range(MOST_EACH)]
+        held = [asyncio.create_task(world.ask("what?")) for _ in range(MAX_EACH)]
         for _ in held:
             async with expect("world.answerer.begun"):
                 await world.answerer.begun.acquire()

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from bot.http.requests import BodyReader
-from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, MOST_EACH, RequestGuard
+from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, MAX_EACH, RequestGuard
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 from tests.fakes.raw_http import exchange, write_request
 
@@ -90,7 +90,7 @@ async def test_without_a_session_there_is_nothing_to_see(site: Site) -> None:
 async def test_who_signs_in_again_and_again_signs_nobody_else_out(team_site: Site) -> None:
     ann, first = await team_site.sign_in(ANN), await team_site.sign_in(BOB)
     many, form = team_site.visit(), {"token": BOB}
-    for _ in range(MOST_EACH):
+    for _ in range(MAX_EACH):
         assert (await many.post("/login", form, allow_redirects=False))[0] == 303
 
     seen = [await visit.get("/runs", allow_redirects=False) for visit in (ann, many, first)]

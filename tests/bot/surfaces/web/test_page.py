@@ -9,7 +9,7 @@ import pytest
 
 from bot.access import AccessRule
 from bot.storage.turn_records import TurnRecord
-from bot.surfaces.web.live_turns import MOST_UNDER_WAY
+from bot.surfaces.web.live_turns import MAX_UNDER_WAY
 from bot.surfaces.web.web_surface import read_target
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 
@@ -388,7 +388,7 @@ async def test_too_many_questions_at_once_and_empty_ones_are_refused_with_a_sent
     assert site.answerer.gate is not None
     site.answerer.gate.clear()
     visit = await site.sign_in()
-    for number in range(MOST_UNDER_WAY):
+    for number in range(MAX_UNDER_WAY):
         await visit.ask(f"question {number}")
 
     _, crowded = await visit.post("/ask", {"question": "one more"}, headers={"HX-Request": "true"})
