@@ -191,7 +191,7 @@ async def test_a_program_that_nobody_reads_from_ends_when_it_is_killed() -> None
     process = await finish_start(start)
     assert process.stdout is not None
     await process.stdout.readexactly(1)
-    await wait_until(lambda: not process.stdout._transport.is_reading(), "the pipe holds what it can")  # type: ignore[union-attr]
+    await wait_until(lambda: process.stdout._paused, "the pipe holds what it can")  # type: ignore[union-attr]
 
     await wait_for(kill_session(process), "the end of the program")
 
