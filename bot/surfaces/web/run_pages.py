@@ -1,22 +1,17 @@
-"""The pages of recent runs, one's own or for admins everybody's, and of a goal run: proposal, progress, verdict."""
+"""The page of recent runs: one's own, or everybody's for admins."""
 
 from __future__ import annotations
 
-import asyncio
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import get_args
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from bot.errors import NotAllowed, UnknownGoalRun
 from bot.storage.turn_records import KeptTurn
-from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Surface
 from bot.surfaces.web.request_guard import WebSession
@@ -26,11 +21,6 @@ DAYS = 7
 MAX_READ = 1_000  # turns that the figures are made of
 MAX_SHOWN = 100
 _DAY = 86_400.0
-GOALS = "/goals"
-# The meaning of the words for each kind of goal; a claim needs none.
-WORDS = {"pytest": "select", "command": "argv", "claim": "", "types": "paths", "lint": "paths"}
-NOTHING_WRITTEN = dict.fromkeys(("goal", "repository", "task", "words"), "")
-OFF = "Goal runs are off here."
 SURFACES = get_args(Surface)  # where conversations are not on the platform of the person
 
 
@@ -131,97 +121,3 @@ def _is_own(turn: KeptTurn, principal: Principal) -> bool:
     platform = within if place in SURFACES else place
     is_named = turn.record.person == principal.key  # as of goal runs outside chats
     return is_named or (turn.record.person == principal.person and platform == principal.platform)
-
-
-class GoalPages(WebPages):
-    """The pages of goal runs."""
-
-    def join(self, router: Router) -> None:
-        """Add the paths to the server's."""
-        guard, one = self._guard, f"{GOALS}/{{run}}"
-        router.routes += [
-            Route(GOALS, guard.require_session(self.show_list)),
-            Route(GOALS, guard.require_form(self.propose), methods=["POST"]),
-            Route(one, guard.require_session(self.show)),
-            Route(f"{one}/part", guard.require_session(self.show_part)),
-            Route(f"{one}/decide", guard.require_form(self.decide), methods=["POST"]),
-        ]
-
-    async def show_list(self, _: Request, session: WebSession) -> Response:
-        """Show the runs that a person may see, and the form for a new one."""
-        return await self._send_list(session)
-
-    async def propose(self, _: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Propose a run, and show it."""
-        goal, task = fields.get("goal", ""), fields.get("task", "").strip()
-        try:
-            words = _read_words(task, fields.get("words", ""))
-            arguments = {name: words} if words and (name := WORDS.get(goal, "")) else {}
-            run = await self._get_runs().begin(
-                session.principal, goal, task, arguments, repository=fields.get("repository") or None
-            )
-        except (NotAllowed, ValueError) as error:
-            return await self._send_list(session, str(error), fields)
-        return RedirectResponse(f"{GOALS}/{run}", 303)
-
-    async def show(self, request: Request, session: WebSession) -> Response:
-        """Show a run."""
-        return await self._send_run(request, session)
-
-    async def show_part(self, request: Request, session: WebSession) -> Response:
-        """Show the progress of a run for an open page."""
-        return await self._send_run(request, session, is_part=True)
-
-    async def decide(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Approve the shown proposal, or abort it."""
-        name, decision = request.path_params["run"], fields.get("decision")
-        try:
-            await self._get_runs().decide(
-                session.principal, name, "approve" if decision == "approve" else "abort", fields.get("proposal", "")
-            )
-        except UnknownGoalRun as error:
-            raise HTTPException(404, str(error)) from error
-        except NotAllowed as error:
-            return await self._send_run(request, session, str(error))
-        return RedirectResponse(f"{GOALS}/{name}", 303)
-
-    def _get_runs(self) -> TeamGoalRuns:
-        runs = self._core.get().runs
-        if runs is None or not runs.is_on:
-            raise HTTPException(404, OFF)
-        return runs
-
-    async def _send_list(
-        self, session: WebSession, problem: str = "", written: Mapping[str, str] | None = None
-    ) -> Response:
-        page = self._files.render(
-            "goals.html", title="Goal runs", here="Goal runs", session=session, kinds=[*WORDS], problem=problem,
-            runs=await self._get_runs().list_visible(session.principal), written={**NOTHING_WRITTEN, **(written or {})},
-            repositories=self._core.get().list_visible(session.principal),
-        )  # fmt: skip
-        return send_html(page, status=422 if problem else 200)
-
-    async def _send_run(
-        self, request: Request, session: WebSession, problem: str = "", *, is_part: bool = False
-    ) -> Response:
-        try:
-            run: GoalRun = await self._get_runs().find(session.principal, request.path_params["run"])
-        except UnknownGoalRun as error:
-            raise HTTPException(404, str(error)) from error
-        code = await self._highlighter.highlight_fences(self._markup, run.text)
-        text = await asyncio.to_thread(self._markup.write, run.text, None, code)
-        if is_part:
-            return send_html(self._files.call("goal_run.html", "show_run", run, text, session))
-        page = self._files.render(
-            "goal.html", title="Goal run", here="Goal runs", session=session, run=run, text=text, problem=problem
-        )
-        return send_html(page, status=409 if problem else 200)
-
-
-def _read_words(task: str, written: str) -> list[str]:
-    """Split a task into words; raises `ValueError` if the task or a word is too long."""
-    words = shlex.split(written)
-    if not 0 < len(task) <= MAX_TASK_CHARACTERS or len(words) > MAX_WORDS:
-        limit = f"{MAX_TASK_CHARACTERS:,} characters, and at most {MAX_WORDS} words beside it"
-        raise ValueError(f"Say what you want in at most {limit}.")
-    return words

@@ -21,10 +21,11 @@ from bot.surfaces.principals import Principal, Tokens, make_local_principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.surfaces.web.ask_pages import AskPages
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
+from bot.surfaces.web.goal_pages import GOALS, GoalPages
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.repository_pages import RepositoryPages
 from bot.surfaces.web.request_guard import LOGIN, SHARED, LoginLink, RequestGuard, WebAddress, WebSession, WebSessions
-from bot.surfaces.web.run_pages import GOALS, GoalPages, RunPages
+from bot.surfaces.web.run_pages import RunPages
 from bot.surfaces.web.web_core import RunTally, WebCore, make_web_core, send_html
 from indexer import ConfinedWorker
 
