@@ -33,7 +33,7 @@ from tests.fakes.repositories import GitRepo
 from tests.fakes.shop import SHOP
 
 ROOT = Path(__file__).resolve().parent.parent
-NAME = "read_blame"
+NAME = "is_lfs_pointer"
 PAGE_QUESTION = f"who calls {NAME}?"
 TERMINAL_QUESTION = f"what does {NAME} do?"
 FILM_QUESTION = f"{PAGE_QUESTION} where is it tested? what does it do?"

@@ -21,6 +21,7 @@ from tests.fakes.loopback.faults import Gate
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.forks import Fork, ForkServer
+from tests.waiting import wait_until
 
 DATES = 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n'
 OUTDATED = "Outdated since"
@@ -146,6 +147,8 @@ async def test_an_earlier_answer_is_given_once_though_the_process_is_killed_over
     async with open_team(platform, tmp_path, forks) as team:
         dying = await team.processes.start()
         await team.ask()
+        async with open_database(team.home / INBOX_FILE) as database:
+            await wait_until(lambda: database.rows("SELECT 1 FROM answer_records"), "the answer that is kept")
         gate = team.office.hang("*", after=after)
         question = await team.office.ask()
         await team.kill(dying, gate)
