@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import aiosqlite
@@ -64,7 +64,8 @@ class SqliteConversations(ConversationSaver):
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            await (await opening).close()  # by then its thread has opened the file
+            with suppress(sqlite3.Error):
+                await (await opening).close()  # by then its thread has opened the file
             raise
 
     async def _put_back(self, connection: aiosqlite.Connection) -> None:

@@ -54,7 +54,7 @@ class ManifestTable:
     async def read(self, repository: str) -> Manifest | None:
         """Return the newest version."""
         rows = await self._rows(f"{_SELECT} ORDER BY version DESC LIMIT 1", repository=repository)
-        return _make_manifest(rows[0]) if rows else None
+        return make_manifest(rows[0]) if rows else None
 
     async def list_versions(self) -> Mapping[str, int]:
         """Return the newest version of each repository."""
@@ -63,7 +63,7 @@ class ManifestTable:
 
     async def list_manifests(self, repository: str) -> Sequence[Manifest]:
         """List all kept versions, oldest first."""
-        return [_make_manifest(row) for row in await self._rows(f"{_SELECT} ORDER BY version", repository=repository)]
+        return [make_manifest(row) for row in await self._rows(f"{_SELECT} ORDER BY version", repository=repository)]
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one; False if that is not the newest, or no pin holds.
@@ -82,13 +82,13 @@ class ManifestTable:
             status=encode_status(manifest.status),
         )
         rows = await self._rows(f"{_SELECT} AND version = :version", repository=repository, version=version)
-        return bool(rows) and _make_manifest(rows[0]).publication == manifest.publication
+        return bool(rows) and make_manifest(rows[0]).publication == manifest.publication
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
         """Pin the newest version at once and return it; None if there is none, but the pin holds anyway."""
         ((version,),) = await self._rows(_PIN, repository=repository, holder=holder, seconds=seconds)
         rows = await self._rows(f"{_SELECT} AND version = :version", repository=repository, version=version)
-        return _make_manifest(rows[0]) if rows else None
+        return make_manifest(rows[0]) if rows else None
 
     async def renew(self, holder: str, seconds: float) -> bool:
         """Extend a pin; False if it has expired."""
@@ -129,7 +129,8 @@ class ManifestTable:
             raise SegmentsUnavailable(str(error)) from error
 
 
-def _make_manifest(row: Sequence[Any]) -> Manifest:
+def make_manifest(row: Sequence[Any]) -> Manifest:
+    """Return the manifest in a row of the table."""
     repository, version, publication, listing, provenance, status = row
     return Manifest(
         repository=repository,

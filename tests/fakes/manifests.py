@@ -10,12 +10,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bot.storage.manifest_table import make_manifest
 from indexer.errors import SegmentsUnavailable
 from indexer.segments.manifest_store import (
     Manifest,
     Pin,
     decode_refs,
-    decode_status,
     encode_refs,
     encode_status,
 )
@@ -50,7 +50,7 @@ class ManifestFile:
     async def read(self, repository: str) -> Manifest | None:
         """Return the newest version."""
         sql = f"SELECT {_COLUMNS} FROM manifests WHERE repository = :repository ORDER BY version DESC LIMIT 1"
-        return next((_make_manifest(row) for row in await self._run(sql, repository=repository)), None)
+        return next((make_manifest(row) for row in await self._run(sql, repository=repository)), None)
 
     async def list_versions(self) -> Mapping[str, int]:
         """Return the newest version of each repository."""
@@ -59,7 +59,7 @@ class ManifestFile:
     async def list_manifests(self, repository: str) -> Sequence[Manifest]:
         """Return all versions that are kept, oldest first."""
         sql = f"SELECT {_COLUMNS} FROM manifests WHERE repository = :repository ORDER BY version"
-        return [_make_manifest(row) for row in await self._run(sql, repository=repository)]
+        return [make_manifest(row) for row in await self._run(sql, repository=repository)]
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one; False if that is not the newest, or no pin holds."""
@@ -86,7 +86,7 @@ class ManifestFile:
         ((version,),) = await self._run(sql, repository=repository, holder=holder, seconds=seconds)
         sql = f"SELECT {_COLUMNS} FROM manifests WHERE repository = :repository AND version = :version"
         rows = await self._run(sql, repository=repository, version=version)
-        return _make_manifest(rows[0]) if rows else None
+        return make_manifest(rows[0]) if rows else None
 
     async def renew(self, holder: str, seconds: float) -> bool:
         """Extend a pin; False if it has run out."""
@@ -136,15 +136,3 @@ class ManifestFile:
             raise SegmentsUnavailable(
                 f"The manifest {self._path} cannot be used ({error}). Check the file and its disk."
             ) from error
-
-
-def _make_manifest(row: Sequence[Any]) -> Manifest:
-    repository, version, publication, listing, provenance, status = row
-    return Manifest(
-        repository=repository,
-        version=version,
-        publication=publication,
-        listing=listing,
-        provenance=provenance,
-        status=decode_status(status),
-    )

@@ -37,7 +37,7 @@ class Rule:
     without: int
 
     @cached_property
-    def wanted(self) -> Sequence[int]:
+    def choices(self) -> Sequence[int]:
         """The bits of which each part needs one."""
         return [part.one_of for part in self.parts]
 
@@ -98,7 +98,7 @@ class Family:
         present = present or combine_bits(marks)
         for scope in scopes:
             for rule in self.rules[scope]:
-                if all(map(present.__and__, rule.wanted)):
+                if all(map(present.__and__, rule.choices)):
                     yield from rule.find(marks)
 
     def is_in(self, marks: Sequence[Mark], *scopes: Scope, present: int = 0) -> bool:
